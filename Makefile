@@ -1,0 +1,44 @@
+# The few things one does here. Each works on a clean clone with Python 3.11 or later; uv is used where it is installed.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+UV := $(shell command -v uv 2>/dev/null)
+
+.PHONY: run test check bench clean help
+
+help:
+	@echo 'make run     set up and look at what Lycosa does'
+	@echo 'make test    set up and pass all tests'
+	@echo 'make check   formatting, lint, types, import contracts'
+	@echo 'make bench   measure the hot paths, as ratios'
+	@echo 'make clean   remove the virtual environment'
+
+$(READY): pyproject.toml
+ifdef UV
+	$(UV) venv --quiet --allow-existing --python '>=3.11' $(VENV)
+	$(UV) pip install --quiet --python $(BIN)/python -e '.[dev]'
+else
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Lycosa needs Python 3.11 or later: name one with make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+endif
+	@touch $@
+
+run: $(READY)
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/tour.sh
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto -q
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,6 @@
+"""`python -m lycosa`."""
+
+from lycosa.cli.main import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,1 @@
+"""The command line. It reads arguments, calls the rest, and prints; it decides nothing itself."""

@@ -1,0 +1,61 @@
+"""`lycosa`: the command and its verbs.
+
+Exit codes: 0 done, 1 something Lycosa was asked to check does not hold, 2 bad usage or bad input. Errors are one
+sentence on stderr that names the remedy; a traceback is always a bug of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+import lycosa
+from lycosa.cli.config import config
+from lycosa.cli.trying import trying
+from lycosa.errors import LycosaError
+
+USAGE_ERROR = 2
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`lycosa COMMAND --help` says more of each.",
+)
+@click.version_option(lycosa.__version__, prog_name="lycosa")
+def cli() -> None:
+    """A polite web crawler and the search engine that stands on it."""
+
+
+cli.add_command(trying)
+cli.add_command(config)
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command and exit with its code."""
+    sys.exit(_outcome(arguments))
+
+
+def _outcome(arguments: list[str] | None) -> int:
+    try:
+        code = cli.main(arguments, prog_name="lycosa", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return USAGE_ERROR
+    except click.ClickException as error:
+        return _fail(error.format_message().replace("\n", " "))
+    except LycosaError as error:
+        return _fail(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted")
+    except BrokenPipeError:  # the reader of our output has gone, as in `lycosa … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _fail(sentence: str) -> int:
+    click.echo(f"lycosa: {sentence}", err=True)
+    return USAGE_ERROR

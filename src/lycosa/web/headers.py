@@ -1,0 +1,140 @@
+"""HTTP response headers, read leniently: a header that makes no sense is as good as absent, never an error.
+
+Names are compared without case; of repeated headers the first counts where only one can (RFC 9110 5.3), all where they
+form a list. Values arrive as text in which each undecodable byte has become something harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lycosa.web import charset as charsets
+from lycosa.web.dates import read_http_date
+
+LONGEST_RETRY_AFTER_S = 86_400.0
+_LONGEST_VALUE = 16_384
+_MEDIA_TYPE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+/[!#$%&'*+.^_`|~0-9A-Za-z\-]+)\s*(?:;|,|$)")
+_DIRECTIVE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^,\s]*)))?\s*(?:,|$)")
+_LINK_VALUE = re.compile(r"[\s,]*+<([^>]*+)>((?:\s*+;\s*+[^\s=;,]++(?:\s*+=\s*+(?:\"[^\"]*+\"|[^\s;,\"]*+))?+)*+)")
+_LINK_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.I)
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+_XML_TYPES = frozenset(("text/xml", "application/xml", "application/rss+xml", "application/atom+xml"))
+
+
+class Headers:
+    """Header fields in the order they came."""
+
+    __slots__ = ("_fields", "pairs")
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self.pairs = tuple(pairs)
+        self._fields: dict[str, list[str]] = {}
+        for name, value in self.pairs:
+            self._fields.setdefault(name.strip().lower(), []).append(value.strip()[:_LONGEST_VALUE])
+
+    def get(self, name: str) -> str | None:
+        """The first value of a field."""
+        values = self._fields.get(name.lower())
+        return values[0] if values else None
+
+    def get_all(self, name: str) -> list[str]:
+        return list(self._fields.get(name.lower(), ()))
+
+
+class ContentType(NamedTuple):
+    """`text/html` and the encoding it names, if it names one that exists."""
+
+    media_type: str
+    charset: str | None
+
+    @property
+    def is_html(self) -> bool:
+        return self.media_type in _HTML_TYPES
+
+    @property
+    def is_xml(self) -> bool:
+        return self.media_type in _XML_TYPES or self.media_type.endswith("+xml")
+
+    @property
+    def is_text(self) -> bool:
+        return self.media_type.startswith("text/")
+
+
+def read_content_type(value: str | None) -> ContentType:
+    found = _MEDIA_TYPE.match(value or "")
+    return ContentType(found[1].lower() if found else "", charsets.charset_of_type(value))
+
+
+def looks_like_html(body: bytes) -> bool:
+    """Do these bytes begin like a page? For servers that say nothing, or something else (WHATWG MIME Sniffing 7.1)."""
+    head = body[:1024].lstrip(b"\xef\xbb\xbf\t\n\x0c\r ").lower()
+    return head.startswith(_HTML_STARTS)
+
+
+_HTML_STARTS = tuple(
+    b"<" + tag
+    for tag in b"!doctype html|html|head|script|iframe|h1|div|font|table|a |style|title|b>|body|br|p>|!--|meta".split(
+        b"|"
+    )
+)
+
+
+class Validators(NamedTuple):
+    """What a later request sends so that an unchanged page costs a status line."""
+
+    etag: str | None
+    last_modified: str | None
+
+    def request_headers(self) -> list[tuple[str, str]]:
+        asked = (("If-None-Match", self.etag), ("If-Modified-Since", self.last_modified))
+        return [(name, value) for name, value in asked if value]
+
+
+def read_validators(headers: Headers) -> Validators:
+    etag, modified = headers.get("etag"), headers.get("last-modified")
+    good = etag is not None and re.fullmatch(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]{0,256}"', etag) is not None
+    return Validators(etag if good else None, modified if read_http_date(modified) is not None else None)
+
+
+def read_max_age(headers: Headers, now: float) -> float | None:
+    """For how many seconds the answer says it stays fresh: Cache-Control before Expires (RFC 9111 4.2.1)."""
+    for value in headers.get_all("cache-control"):
+        for found in _DIRECTIVE.finditer(value):
+            name, given = found[1].lower(), found[2] or found[3] or ""
+            if name in ("no-store", "no-cache"):
+                return 0.0
+            if name == "max-age" and given.isascii() and given.isdigit() and len(given) < 12:
+                return float(given)
+    expires = headers.get("expires")
+    if expires is None:
+        return None
+    until = read_http_date(expires)
+    return max(0.0, until - (read_http_date(headers.get("date")) or now)) if until is not None else 0.0
+
+
+def read_retry_after(value: str | None, now: float) -> float | None:
+    """Seconds to wait, from seconds or a date, at most a day; None for anything else, and for the past."""
+    if not value:
+        return None
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        seconds = float(value) if len(value) < 12 else LONGEST_RETRY_AFTER_S
+    else:
+        until = read_http_date(value)
+        if until is None:
+            return None
+        seconds = until - now
+    return min(seconds, LONGEST_RETRY_AFTER_S) if seconds > 0 else None
+
+
+def read_link_header(headers: Headers, rel: str) -> list[str]:
+    """The targets of `Link: <…>; rel=…` with the given relation."""
+    found = []
+    for value in headers.get_all("link"):
+        for link in _LINK_VALUE.finditer(value):
+            named = _LINK_REL.search(link[2])
+            if named and rel in (named[1] or named[2] or "").lower().split():
+                found.append(link[1].strip())
+    return found

@@ -1,0 +1,355 @@
+"""An HTML page read in one pass: links, metadata, headings and text.
+
+The tree is built by Lexbor, exactly as browsers build it, and walked once; what `noscript` holds is meant for readers
+like us, so its links count, but it has no say over the page (no base, no refresh). Links stay as they stand in the
+page, with the kind of element that named them; `web.url.Normaliser.links` makes URLs of them, relative to `Page.base`.
+
+Any bytes give a page. All that a server controls is capped: bytes parsed, depth and cost of the tree (`web.taming`),
+number and length of links, metadata and text; what a cap cut off is said in `Page.cut`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Callable
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from lycosa.errors import BadUrl
+from lycosa.web import charset as charsets
+from lycosa.web.page import BEGIN, END, Heading, Link, Page, Region, fold
+from lycosa.web.taming import tame
+from lycosa.web.url import Base
+
+PARSED_BYTES = 4_000_000
+MOST_LINKS = 10_000
+LONGEST_HREF = 8_192
+_LONGEST_ANCHOR = 500
+_LONGEST_TEXT = 2_000_000
+_MOST_META = 200
+_LONGEST_META = 2_000
+_LONGEST_DATA = 64_000
+_MOST_DATA = 32
+_MOST_HEADINGS = 1_000
+_MOST_UNSCRIPTED = 20
+_LONGEST_UNSCRIPTED = 50_000
+
+
+def read_page(body: bytes, url: str, content_type: str | None = None, *, with_text: bool = True) -> Page:
+    """Read the bytes of a page found at `url`; `content_type` is the HTTP header. Without text it costs less."""
+    charset = charsets.sniff(body, content_type)
+    page = Page(base=url, charset=charset)
+    if len(body) > PARSED_BYTES:
+        body = body[:PARSED_BYTES]
+        page.cut.append("length")
+    html = _as_utf8(body, charset)
+    tamed = tame(html)
+    if tamed is not html:
+        page.cut.append("nesting")
+    root = LexborHTMLParser(tamed, scripting=True).root
+    if root is not None:
+        _Walk(page).read(root, with_text)
+    return page
+
+
+def _as_utf8(body: bytes, charset: charsets.Charset) -> bytes:
+    """What the parser takes. Bad bytes in UTF-8 it replaces itself."""
+    if charset.label == "utf-8":
+        return body.removeprefix(b"\xef\xbb\xbf")
+    return charsets.decode(body, charset).encode("utf-8", "replace")
+
+
+class _Walk:
+    """The state of one pass; `_ACTS` says which method each element calls."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.based = False
+        self.links = page.links
+        self.unread: list[LexborNode] = []  # elements that hold text nobody reads, and nothing else
+        self.heading_characters_left = _LONGEST_TEXT
+        self.unscripted: list[str] = []  # markup meant for readers that run no scripts
+        self.blocks: list[LexborNode] = []
+        self.region: Region = ""
+        self.region_end: int | None = None  # the element that no longer belongs to it
+        self.outer: tuple[Region, int | None] = ("", None)  # the region around it
+
+    def read(self, root: LexborNode, with_text: bool) -> None:
+        """Visit the elements in order. The two frequent kinds, anchors and blocks, are noted and read in a row."""
+        at = root.attributes
+        self.page.language = (at.get("lang") or at.get("xml:lang") or "").strip()[:35]
+        acts, blocks, tags = _ACTS, self.blocks, self.page.block_tags
+        anchors: list[LexborNode] = []
+        anchor_blocks: list[int] = []
+        for node in root.traverse() if with_text else self.naming(root):
+            act = acts.get(node.tag_id)
+            if act is None:  # inline: nothing but its text matters
+                continue
+            if self.region_end is not None and node.mem_id == self.region_end:
+                self.leave()
+            if act is _Walk.anchor:
+                anchors.append(node)
+                anchor_blocks.append(len(blocks))
+            elif act is _Walk.block:
+                blocks.append(node)
+                tags.append(_BLOCKS[node.tag_id])
+            else:
+                act(self, node)
+        self.read_anchors(anchors, anchor_blocks)
+        for markup in self.unscripted:
+            self.read_unscripted(markup)
+        if with_text:
+            self.read_text(root)
+
+    @staticmethod
+    def naming(root: LexborNode) -> list[LexborNode]:
+        """The elements that name links or metadata, for those who do not want the text."""
+        title = root.css_first("title")
+        return [*([title] if title is not None else ()), *root.css("[href],[src],[content],noscript")]
+
+    def anchor(self, node: LexborNode) -> None:
+        """Only a name for `_ACTS`: `read` notes anchors itself, for `read_anchors`."""
+        raise AssertionError(node)
+
+    def block(self, node: LexborNode) -> None:
+        self.blocks.append(node)
+        self.page.block_tags.append(_BLOCKS[node.tag_id])
+
+    def heading(self, node: LexborNode) -> None:
+        self.block(node)
+        if len(self.page.headings) < _MOST_HEADINGS and self.heading_characters_left > 0:
+            raw = node.text_lexbor()
+            self.heading_characters_left -= len(raw)
+            text = fold(raw)
+            if text:
+                self.page.headings.append(Heading(_HEADINGS[node.tag_id], text[:_LONGEST_META]))
+
+    def enter(self, node: LexborNode) -> None:
+        """A region begins: remember the element that comes after it. Only `main` has regions inside."""
+        region = _REGIONS[node.tag_id]
+        if self.region in ("", "main") and region != self.region:
+            self.outer = (self.region, self.region_end)
+            self.region, self.region_end = region, _element_after(node)
+            self.page.regions.append((len(self.blocks) + 1, region))
+        self.block(node)
+
+    def leave(self) -> None:
+        end = self.region_end
+        self.region, self.region_end = self.outer
+        self.outer = ("", None)
+        if self.region_end == end:  # both regions end here
+            self.region, self.region_end = self.outer
+        self.page.regions.append((len(self.blocks) + 1, self.region))
+
+    def skip(self, node: LexborNode) -> None:
+        self.unread.append(node)
+
+    def read_text(self, root: LexborNode) -> None:
+        """Put a mark into the tree where each block begins and, where text follows, ends; then read all in one call."""
+        for node in self.blocks:
+            node.insert_before(BEGIN)
+            after = node.next
+            if after is not None and not after.is_empty_text_node and after.tag_id not in _BLOCKS:
+                node.insert_after(END)
+        for node in self.unread:
+            if _holds_only_text(node):  # else its own elements may be in the list, and die with it
+                node.decompose()
+        body = root.css_first("body")
+        text = body.text_lexbor() if body is not None else ""
+        if len(text) > _LONGEST_TEXT:
+            text = text[:_LONGEST_TEXT]
+            self.page.cut.append("text")
+        self.page.marked_text = text
+
+    # -- metadata ------------------------------------------------------------------------------------------------------
+
+    def title(self, node: LexborNode) -> None:
+        parent = node.parent
+        if not self.page.title and (parent is None or parent.tag != "svg"):
+            self.page.title = fold(node.text_lexbor())[:_LONGEST_META]
+        self.unread.append(node)
+
+    def base(self, node: LexborNode) -> None:
+        href = node.attributes.get("href")
+        if href is None or self.based:
+            return
+        self.based = True
+        with contextlib.suppress(BadUrl):
+            base = Base(self.page.base).join(href[:LONGEST_HREF])
+            if not base.startswith(("data:", "javascript:")):
+                self.page.base = base
+
+    def meta(self, node: LexborNode) -> None:
+        at = node.attributes
+        name, content = at.get("name") or at.get("property") or at.get("http-equiv"), at.get("content")
+        if not name or content is None:
+            return
+        name, content, meta = name.strip().lower()[:100], content.strip()[:_LONGEST_META], self.page.meta
+        if name == "refresh":
+            target = read_refresh(content)
+            self.link(target, "refresh")
+        if name not in meta:
+            if len(meta) < _MOST_META:
+                meta[name] = content
+        elif name not in _SINGLE:  # rules for robots add up
+            meta[name] = f"{meta[name]}, {content}"[:_LONGEST_META]
+
+    def script(self, node: LexborNode) -> None:
+        at = node.attributes
+        src = at.get("src")
+        if src:
+            self.link(src, "script")
+        elif (at.get("type") or "").strip().lower() == "application/ld+json" and len(self.page.data) < _MOST_DATA:
+            text = node.text_lexbor().strip()
+            if text and len(text) <= _LONGEST_DATA:
+                self.page.data.append(text)
+        self.unread.append(node)
+
+    # -- links ---------------------------------------------------------------------------------------------------------
+
+    def link(self, href: str, kind: str, rel: str = "", text: str = "") -> None:
+        if href and len(href) <= LONGEST_HREF:
+            if len(self.links) < MOST_LINKS:
+                self.links.append(Link(href, kind, rel, text[:_LONGEST_ANCHOR]))
+            elif self.page.cut[-1:] != ["links"]:
+                self.page.cut.append("links")
+
+    def read_anchors(self, anchors: list[LexborNode], blocks: list[int]) -> None:
+        """The links of all `a` elements, and for each the block it stands in."""
+        if len(anchors) > MOST_LINKS:
+            del anchors[MOST_LINKS:]
+            self.page.cut.append("links")
+        at_blocks, links, left = self.page.anchor_blocks, self.links, _LONGEST_TEXT
+        for node, block in zip(anchors, blocks, strict=False):
+            at = node.attributes
+            href = at.get("href")
+            if href is not None and len(href) <= LONGEST_HREF:
+                raw = node.text_lexbor() if left > 0 else ""  # anchors may be nested, and each holds all inside
+                left -= len(raw)
+                text = " ".join(raw.split()) or _picture_text(node)
+                links.append(Link(href, "a", at.get("rel") or "", text[:_LONGEST_ANCHOR]))
+                at_blocks.append(block)
+
+    def noscript(self, node: LexborNode) -> None:
+        markup = node.text_lexbor()
+        if "<" in markup and len(self.unscripted) < _MOST_UNSCRIPTED:
+            self.unscripted.append(markup[:_LONGEST_UNSCRIPTED])
+        self.unread.append(node)
+
+    def read_unscripted(self, markup: str) -> None:
+        root = LexborHTMLParser(tame(markup.encode("utf-8", "replace")), scripting=True).root
+        for node in root.css("a[href],area[href],img[src],iframe[src]") if root is not None else ():
+            at, kind = node.attributes, node.tag or ""
+            text = fold(node.text_lexbor()) if kind == "a" else at.get("alt") or ""
+            self.link(at.get("href") or at.get("src") or "", kind, at.get("rel") or "", text)
+
+    def area(self, node: LexborNode) -> None:
+        at = node.attributes
+        href = at.get("href")
+        if href is not None:
+            self.link(href, "area", at.get("rel") or "", fold(at.get("alt") or ""))
+
+    def resource(self, node: LexborNode) -> None:
+        at = node.attributes
+        href, rel = at.get("href"), (at.get("rel") or "").lower()
+        if not href or len(href) > LONGEST_HREF:
+            return
+        if "canonical" in rel and not self.page.canonical and "canonical" in rel.split():
+            self.page.canonical = href.strip()
+        self.link(href, "link", rel)
+
+    def media(self, node: LexborNode) -> None:
+        at, kind = node.attributes, node.tag or ""
+        named = [at[name] for name in ("src", "data", "poster") if name in at]
+        if "srcset" in at:
+            named += read_srcset(at["srcset"] or "")
+        for href in named:
+            self.link(href or "", kind)
+        if kind == "iframe":
+            self.unread.append(node)
+
+
+def _holds_only_text(node: LexborNode) -> bool:
+    child = node.first_child
+    while child is not None:
+        if not child.is_text_node:
+            return False
+        child = child.next
+    return True
+
+
+def _picture_text(node: LexborNode) -> str:
+    """What a link says that holds nothing but a picture."""
+    image = node.css_first("img[alt]") if node.first_child is not None else None
+    return fold(image.attributes["alt"] or "") if image is not None else ""
+
+
+def _element_after(node: LexborNode) -> int | None:
+    """The number of the first element behind this one and all it holds (among those that `_ACTS` knows)."""
+    here: LexborNode | None = node
+    while here is not None:
+        after = here.next
+        while after is not None and after.tag_id not in _ACTS:
+            after = after.next
+        if after is not None:
+            return after.mem_id
+        here = here.parent
+    return None
+
+
+def read_refresh(content: str) -> str:
+    """The target of `5; url=…` as browsers read it; empty if it only reloads."""
+    found = _REFRESH.match(content)
+    if found is None:
+        return ""
+    target = found[1]
+    if target[:1] in ("'", '"'):
+        target = target[1:].partition(target[0])[0]
+    return target.strip()
+
+
+def read_srcset(srcset: str) -> list[str]:
+    """The addresses in a srcset, at most twenty."""
+    return [found[1].rstrip(",") for found in itertools.islice(_CANDIDATE.finditer(srcset), 20)]
+
+
+_REFRESH = re.compile(r"\s*[0-9.]*\s*[;,\s]\s*(?:url\s*=\s*)?(\S.*)", re.I | re.S)
+_CANDIDATE = re.compile(r"[\s,]*+([^\s]++)[^,]*+")
+_SINGLE = frozenset(("description", "viewport", "author", "og:title", "og:description", "og:url", "og:type", "refresh"))
+
+
+_FACTORY = LexborHTMLParser("")
+
+
+def _numbers(*tags: str) -> dict[int, str]:
+    """Lexbor's numbers of elements: comparing them is what makes the walk cheap."""
+    return {_FACTORY.create_node(tag).tag_id: tag for tag in tags}
+
+
+_HEADINGS = {number: int(tag[1]) for number, tag in _numbers("h1", "h2", "h3", "h4", "h5", "h6").items()}
+_BLOCKS = _numbers(
+    *"address article aside blockquote br button caption center dd details dialog dir div dl dt fieldset figcaption "
+    "figure footer form h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol optgroup option p pre search section "
+    "select summary table tbody td tfoot th thead tr ul".split()
+)
+_REGION_NAMES: tuple[Region, ...] = ("main", "nav", "aside", "header", "footer", "form")
+_REGIONS = dict(zip(_numbers(*_REGION_NAMES), _REGION_NAMES, strict=True))
+_ACTS: dict[int, Callable[[_Walk, LexborNode], None]] = {
+    **dict.fromkeys(_BLOCKS, _Walk.block),
+    **dict.fromkeys(_HEADINGS, _Walk.heading),
+    **dict.fromkeys(_REGIONS, _Walk.enter),
+    **dict.fromkeys(_numbers("style", "textarea", "noframes", "noembed", "xmp"), _Walk.skip),
+    **dict.fromkeys(
+        _numbers("img", "iframe", "frame", "source", "video", "audio", "track", "embed", "object", "input"), _Walk.media
+    ),
+    **dict.fromkeys(_numbers("a"), _Walk.anchor),
+    **dict.fromkeys(_numbers("noscript"), _Walk.noscript),
+    **dict.fromkeys(_numbers("title"), _Walk.title),
+    **dict.fromkeys(_numbers("base"), _Walk.base),
+    **dict.fromkeys(_numbers("meta"), _Walk.meta),
+    **dict.fromkeys(_numbers("script"), _Walk.script),
+    **dict.fromkeys(_numbers("area"), _Walk.area),
+    **dict.fromkeys(_numbers("link"), _Walk.resource),
+}

@@ -1,0 +1,192 @@
+"""Pages that would cost an HTML parser far more than their size, made harmless before it sees them.
+
+Three shapes are quadratic or worse by the standard itself: deep nesting (each block tag searches the stack of open
+elements), formatting tags left open (each paragraph opens all of them anew: 20 KB can become 800 MB), and thousands of
+attributes on one tag (each is compared with all before it). A page that cannot be any of them, which a few counts
+show, is returned as it is. The others are rewritten by a tokeniser that follows the standard: tags deeper than
+`DEEPEST` are closed at once, formatting is dropped, attributes are capped, scripts and styles go. Links and text stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+
+DEEPEST = 400
+_FEW_TAGS = 1_500  # no arrangement of so few tags costs more than a tenth of a second
+_MANY_TAGS = 20_000  # past this, counting is no proof
+_NESTABLE_TAGS = 5_000
+_UNCLOSED_TAGS = 2_000
+_REBUILT_ELEMENTS = 500_000
+_FEW_OPEN, _MANY_OPEN = 30, 300
+_MANY_STYLED = 500
+_LESS, _SLASH = b"</"
+_LONG_TAG = 9_000  # characters: room for too many attributes
+_MOST_ATTRIBUTES = 100
+_MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
+
+_Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+_FORMATTING = b"b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
+_STYLED = re.compile(rb"<(?:" + _FORMATTING + rb")[\s/][^>]*", re.I)  # formatting tags that carry attributes
+
+
+def _pairs(after: bytes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """By the first two letters of a tag: may it be formatting? `after` is what may follow a name of one letter."""
+    table = np.zeros(1 << 16, dtype=bool)
+    for name in _FORMATTING.split(b"|"):
+        for first in {name[0], name[:1].upper()[0]}:
+            for second in name[1:2] + name[1:2].upper() or after:
+                table[first << 8 | second] = True
+    return table
+
+
+_STYLED_PAIRS, _FORMATTING_PAIRS = _pairs(b"\t\n\x0c\r /"), _pairs(b"\t\n\x0c\r />")
+_WELL_FORMED = re.compile(rb"<[a-zA-Z]+(?:\s+[^\s\"'<>/=]+(?:=\"[^\"]*\"|='[^']*'|=[^\s\"'<>=`]+)?)*+\s*/?")
+
+_ATTRIBUTES = (  # the standard's states for attributes (13.2.5.32 to 13.2.5.39), so that a tag ends where it does there
+    rb"(?:[\s/]++|[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\s>]*+))?+)*+"
+)
+_TOKEN = re.compile(
+    rb"<(?:(/?)([a-zA-Z][^\s/>]*+)(" + _ATTRIBUTES + rb")(?:>|\Z)"
+    rb"|!--(?:-?>|.*?(?:--!?>|\Z))|[!?/][^>]*+(?:>|\Z))",
+    re.S,
+)
+_ATTRIBUTE = re.compile(rb"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"?|'([^']*+)'?|([^\s>]*+)))?+")
+_TIDY = re.compile(rb"(?:\s++[a-zA-Z][a-zA-Z0-9\-:_]*+=\"[^\"]*+\"){0,20}+\s*+")
+_RAW = frozenset(b"script style xmp iframe noembed noframes textarea title plaintext".split())
+_DROPPED = frozenset([*_FORMATTING.split(b"|"), *b"template svg math select frameset html head body".split()])
+_VOID = frozenset(
+    b"area base br col embed hr img input link meta source track wbr param basefont bgsound frame".split()
+)
+_NAMED = frozenset(b"a area base img link meta".split())  # worth keeping at any depth
+
+
+def tame(html: bytes) -> bytes:
+    """The page (in UTF-8) itself when it is harmless, else one that says the same at bounded cost."""
+    return flatten(html) if _is_suspect(html) else html
+
+
+def _is_suspect(html: bytes) -> bool:
+    if _has_long_tag(html):
+        return True
+    letters = np.frombuffer(html, dtype=np.uint8)
+    starts = letters[:-3] == _LESS
+    if np.count_nonzero(starts) <= _FEW_TAGS:
+        return False
+    tags = np.flatnonzero(starts)
+    first, second, third = letters[tags + 1], letters[tags + 2], letters[tags + 3]
+    is_closing = first == _SLASH
+    closing = int(np.count_nonzero(is_closing))
+    opening = len(tags) - closing
+    if opening > _MANY_TAGS or (opening > _NESTABLE_TAGS and opening - closing > _UNCLOSED_TAGS):
+        return True
+    names = first.astype(np.uint16) << 8 | second
+    ends = second.astype(np.uint16) << 8 | third
+    left_open = np.count_nonzero(_FORMATTING_PAIRS[names]) - np.count_nonzero(_FORMATTING_PAIRS[ends] & is_closing)
+    styled = tags[_STYLED_PAIRS[names]]
+    if left_open > _FEW_OPEN:
+        return _open_formatting(html, styled) * len(tags) > _REBUILT_ELEMENTS
+    return len(styled) > _MANY_STYLED and _open_formatting(html, styled) > _MANY_OPEN
+
+
+def _has_long_tag(html: bytes) -> bool:
+    """Is there a tag so long that thousands of attributes fit in? Looks at a few places, not at every byte."""
+    step = _LONG_TAG // 2
+    for start in range(0, len(html) - step, step):
+        end = html.find(b">", start)
+        if end < 0 or end - start > step:
+            opened = html.rfind(b"<", max(0, start - step), start + step)
+            if opened >= 0 and (end < 0 or end - opened > _LONG_TAG) and html[opened + 1 : opened + 2].isalpha():
+                return True
+    return False
+
+
+def _open_formatting(html: bytes, tags_at: _Places) -> int:
+    """How many formatting elements a parser may come to hold open: three of each distinct tag with attributes."""
+    found = (_STYLED.match(html, at) for at in tags_at.tolist())
+    tags = Counter(tag[0] for tag in found if tag)
+    return sum(min(3, count) if _WELL_FORMED.fullmatch(tag) else count for tag, count in tags.items())
+
+
+class _Flattener:
+    """Writes tags so that every one is closed in order and none stands deeper than `DEEPEST`."""
+
+    def __init__(self, html: bytes) -> None:
+        self.html = html
+        self.out: list[bytes] = []
+        self.stack: list[bytes] = []
+        self.open: Counter[bytes] = Counter()
+        self.named_left = _MOST_NAMED
+
+    def begin(self, name: bytes, attributes: bytes) -> None:
+        if name in _NAMED:
+            self.named_left -= 1
+            if self.named_left < 0:
+                return
+        if len(self.stack) >= DEEPEST:
+            if name in _NAMED:
+                self.out.append(b"<%b%b></%b>" % (name, _plain_attributes(attributes), name))
+            return
+        self.out.append(b"<%b%b>" % (name, _plain_attributes(attributes)))
+        if name not in _VOID:
+            self.stack.append(name)
+            self.open[name] += 1
+
+    def end(self, name: bytes) -> None:
+        while self.open[name]:
+            top = self.stack.pop()
+            self.open[top] -= 1
+            self.out.append(b"</%b>" % top)
+            if top == name:
+                return
+
+    def raw(self, name: bytes, at: int) -> int:
+        """Leave out an element whose content is no markup, but for a title. Returns the position behind it."""
+        end = re.compile(rb"</%b[\s/>]" % name, re.I).search(self.html, at)
+        if end is None:
+            return len(self.html)
+        if name == b"title":
+            self.out.append(b"<title>%b</title>" % self.html[at : end.start()].replace(b"<", b"&lt;"))
+        return self.html.find(b">", end.start()) + 1 or len(self.html)
+
+
+def flatten(html: bytes) -> bytes:
+    """The page with bounded nesting: what is deeper than `DEEPEST` stands side by side."""
+    flat, at = _Flattener(html), 0
+    scan, out, stack = _TOKEN.search, flat.out, flat.stack
+    while (token := scan(html, at)) is not None:
+        start, end = token.span()
+        if start > at:
+            out.append(html[at:start].replace(b"<", b"&lt;"))
+        at = end
+        closing, name, attributes = token.groups()
+        if name is None:
+            continue
+        name = name.lower()
+        if closing:
+            flat.end(name)
+        elif name in _RAW:
+            at = flat.raw(name, at)
+        elif len(stack) < DEEPEST or name in _NAMED:
+            if name not in _DROPPED:
+                flat.begin(name, attributes)
+        elif out[-1] != b" ":
+            out.append(b" ")
+    out.append(html[at:].replace(b"<", b"&lt;"))
+    return b"".join(out)
+
+
+def _plain_attributes(attributes: bytes) -> bytes:
+    """At most `_MOST_ATTRIBUTES` of them, quoted so that they can be read in one way only."""
+    if _TIDY.fullmatch(attributes):
+        return attributes
+    kept: dict[bytes, bytes] = {}
+    at = 0
+    while len(kept) < _MOST_ATTRIBUTES and (found := _ATTRIBUTE.match(attributes, at)):
+        at = found.end()
+        name = found[1].lower()
+        if b"<" not in name and b'"' not in name and b"'" not in name:
+            kept.setdefault(name, (found[2] or found[3] or found[4] or b"").replace(b'"', b"&quot;"))
+    return b"".join([b' %b="%b"' % pair for pair in kept.items()])

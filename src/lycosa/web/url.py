@@ -1,0 +1,242 @@
+"""URLs: parse and join as browsers do (WHATWG), then one normal form for each page.
+
+`parse` and `Base.join` give the WHATWG serialisation, which is what is requested. `Normaliser` gives the form that is
+the key: no fragment, no credentials, no trailing dot of the host, escapes in one spelling (RFC 3986 6.2.2), query
+parameters sorted by name, tracking and session parameters gone. Trailing slashes and the case of paths stay.
+
+Normalising is idempotent and leaves the host's owner as it was. Nothing here resolves a name or asks a server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import NamedTuple
+
+import can_ada
+
+from lycosa.config import SESSION, TRACKING
+from lycosa.errors import BadUrl
+from lycosa.kit.keys import url_key
+
+_EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, which surround a URL but are not part of it
+_INNER = {9: None, 10: None, 13: None}  # tab and newlines vanish wherever they stand
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_SLASHES = "/\\"
+_SPECIAL = frozenset(("http", "https", "ws", "wss", "ftp", "file"))
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^/?;]*", re.I)
+# Names that may mean something else (a section, say) count as sessions only with a value that looks like a token.
+_TOKEN = re.compile(r"(?:\w*sid|\w*session|zenid)=(?=[^0-9]*[0-9])[0-9A-Za-z,_\-]{16,}", re.I)
+_UNTIDY = re.compile(r"[%?;\[\]^`|{}\\]")  # what makes a path or query need more than a copy
+_ILLEGAL = {ord(letter): f"%{ord(letter):02X}" for letter in "[]^`|{}\\"}  # kept by WHATWG, not in RFC 3986
+_BAD_LABEL = re.compile(r"(?<![^/\\@.])xn--", re.I)
+_KNOWN_NAMES = 4096
+_LONGEST = 1 << 20  # past this no text is looked at as a URL
+
+
+def _href(text: str) -> str:
+    if len(text) > _LONGEST:
+        raise BadUrl(f"a text of {len(text)} characters is no URL: give one under {_LONGEST}")
+    try:
+        return can_ada.parse(text).href
+    except (ValueError, UnicodeError):
+        href = _with_odd_labels(text)
+        if href is not None:
+            return href
+        shown = text if len(text) <= 200 else f"{text[:200]}…"
+        raise BadUrl(f"{shown!r} is not a URL: write it like https://example.org/page") from None
+
+
+def _with_odd_labels(text: str) -> str | None:
+    """Labels that start with xn-- and are no Punycode: the standard lets them pass in ASCII hosts, the parser not."""
+    stand_in = "xn0z0"
+    if not text.isascii() or stand_in in text.lower() or not _BAD_LABEL.search(text):
+        return None
+    try:
+        return can_ada.parse(_BAD_LABEL.sub(stand_in, text)).href.replace(stand_in, "xn--")
+    except (ValueError, UnicodeError):
+        return None
+
+
+def parse(text: str, base: str | None = None) -> str:
+    """The WHATWG serialisation of `text`, relative to `base` if it is relative; BadUrl when there is none."""
+    return Base(base).join(text) if base is not None else _href(text)
+
+
+def is_web(url: str) -> bool:
+    """Can it be fetched over http or https?"""
+    return url.startswith(("http://", "https://"))
+
+
+class Base:
+    """A page's base URL, taken apart once so that each of its links is joined by cutting strings."""
+
+    __slots__ = ("_directory", "_document", "_origin", "_page", "_scheme", "href")
+
+    def __init__(self, url: str) -> None:
+        href = _href(url)
+        self.href = href
+        self._document = href.partition("#")[0]
+        self._page = self._document.partition("?")[0]
+        scheme, mark, after = self._page.partition("://")
+        self._scheme = scheme if mark else href.partition(":")[0]
+        path_at = after.find("/")
+        self._origin = f"{scheme}://{after[:path_at]}" if mark and path_at >= 0 else ""
+        self._directory = self._page[: self._page.rindex("/") + 1] if self._origin else ""
+
+    def join(self, ref: str) -> str:
+        """The absolute URL of a link as it stands in the page."""
+        ref = ref.strip(_EDGES)
+        if "\n" in ref or "\t" in ref or "\r" in ref:
+            ref = ref.translate(_INNER)
+        named = _SCHEME.match(ref)
+        if named:
+            if named[1].lower() != self._scheme or self._scheme not in _SPECIAL:
+                return _href(ref)
+            ref = ref[named.end() :]  # the same scheme again: what follows is relative (or starts with //)
+        return _href(self._absolute(ref))
+
+    def _absolute(self, ref: str) -> str:
+        first = ref[:1]
+        if not self._origin:
+            if first == "#" or not ref:
+                return self._document + ref
+            raise BadUrl(f"{ref[:200]!r} is relative and {self.href[:200]!r} cannot be its base: give a full URL")
+        if first in _SLASHES and first:
+            doubled = ref[1:2] and ref[1:2] in _SLASHES
+            return f"{self._scheme}:{ref}" if doubled else self._origin + ref
+        if first == "?":
+            return self._page + ref
+        return self._document + ref if first in ("#", "") else self._directory + ref
+
+
+def _spell(found: re.Match[str]) -> str:
+    digits = found[1]
+    if digits is None:
+        return "%25"  # a stray percent sign, or it could become an escape once its neighbours are decoded
+    letter = chr(int(digits, 16))
+    return letter if letter in _UNRESERVED else f"%{digits.upper()}"
+
+
+def spell_escapes(text: str) -> str:
+    """Percent-escapes in their one spelling: unreserved characters bare, all others in upper case."""
+    return _ESCAPE.sub(_spell, text) if "%" in text else text
+
+
+class Cut(NamedTuple):
+    """A normalised URL cut in two: its host, and all of it but the host."""
+
+    host: str
+    rest: str
+
+    def key(self) -> bytes:
+        return url_key(self.host, self.rest)
+
+
+def cut(url: str) -> Cut:
+    """Host and rest of a URL that `parse` or `Normaliser` made; ports and schemes belong to the rest."""
+    start = url.index("://") + 3
+    slash = url.index("/", start)
+    at = url.rfind("@", start, slash) + 1 or start
+    if url[at] == "[":
+        end = url.index("]", at) + 1
+    else:
+        colon = url.find(":", at, slash)
+        end = slash if colon < 0 else colon
+    return Cut(url[at:end], url[:start] + url[end:])
+
+
+def host_of(url: str) -> str:
+    return cut(url).host
+
+
+class _Names:
+    """Parameter names to drop: exact names and prefixes or infixes with a star, case left aside."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        wanted = sorted({pattern.lower() for pattern in patterns if pattern})
+        self._exact = frozenset(name for name in wanted if "*" not in name)
+        stars = [re.escape(name).replace(r"\*", ".*") for name in wanted if "*" in name]
+        self._like = re.compile("|".join(stars) or r"(?!)", re.S)
+        self._known: dict[str, bool] = {}  # a site has few parameter names, and asks about them on every link
+
+    def __contains__(self, name: str) -> bool:
+        known = self._known.get(name)
+        if known is None:
+            low = name.lower()
+            known = low in self._exact or self._like.fullmatch(low) is not None
+            if len(self._known) >= _KNOWN_NAMES:
+                self._known.clear()
+            self._known[name] = known
+        return known
+
+
+_name = itemgetter(0)
+
+
+class Normaliser:
+    """The normal form of URLs, with the parameters that never tell pages apart.
+
+    The lists are names, case left aside, where `*` stands for anything: `utm_*`.
+    """
+
+    def __init__(self, tracking: Iterable[str] = TRACKING, session: Iterable[str] = SESSION) -> None:
+        self._dropped = _Names([*tracking, *session])
+
+    def __call__(self, text: str, base: str | None = None) -> str:
+        """The normal form of a URL of the web; BadUrl for anything else."""
+        return self.of_href(parse(text, base))
+
+    def of_href(self, href: str) -> str:
+        """The same for what `parse` or `Base.join` returned: the hot path."""
+        if not href.startswith(("http://", "https://")):
+            raise BadUrl(f"{href[:200]!r} is not a page of the web: only http and https URLs are crawled")
+        url = href.partition("#")[0]
+        slash = url.index("/", 8)
+        authority = url[:slash]
+        if "@" in authority or authority[-1] == "." or ".:" in authority:
+            authority = self._plain_authority(authority)
+        rest = url[slash:]
+        if _UNTIDY.search(rest):
+            rest = self._plain_rest(rest)
+        return authority + rest
+
+    def links(self, base: str, refs: Iterable[str]) -> dict[str, str]:
+        """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
+        join, form = Base(base).join, self.of_href
+        forms: dict[str, str | None] = {}  # by what stands before the fragment
+        found: dict[str, str] = {}
+        for ref in dict.fromkeys(refs):
+            target = ref.partition("#")[0]
+            try:
+                url = forms[target] if target in forms else form(join(target))
+            except BadUrl:
+                url = None
+            forms[target] = url
+            if url is not None:
+                found[ref] = url
+        return found
+
+    @staticmethod
+    def _plain_authority(authority: str) -> str:
+        scheme, _, rest = authority.partition("://")
+        host, colon, port = rest.rpartition("@")[2].partition(":") if "[" not in rest else (rest, "", "")
+        host = host.rpartition("@")[2]
+        return f"{scheme}://{host.rstrip('.') or host}{colon}{port}"
+
+    def _plain_rest(self, rest: str) -> str:
+        path, mark, query = spell_escapes(rest.translate(_ILLEGAL)).partition("?")
+        if ";" in path:
+            path = _PATH_SESSION.sub("", path)
+        if not query:
+            return path + mark
+        named = [(pair.partition("=")[0], pair) for pair in query.split("&") if pair]
+        dropped = self._dropped
+        kept = [at for at in named if at[0] not in dropped and not (len(at[1]) > 19 and _TOKEN.fullmatch(at[1]))]
+        if not kept:
+            return path if named else path + mark
+        kept.sort(key=_name)  # by name only: the order of equal names may mean something
+        return f"{path}?{'&'.join([pair for _, pair in kept])}"
