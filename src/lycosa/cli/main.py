@@ -13,6 +13,7 @@ import click
 
 import lycosa
 from lycosa.cli.config import config
+from lycosa.cli.sim import sim
 from lycosa.cli.trying import trying
 from lycosa.errors import LycosaError
 
@@ -30,6 +31,7 @@ def cli() -> None:
 
 cli.add_command(trying)
 cli.add_command(config)
+cli.add_command(sim)
 
 
 def run(arguments: list[str] | None = None) -> None:

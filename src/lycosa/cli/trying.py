@@ -10,6 +10,7 @@ import click
 
 from lycosa.cli.options import as_json, printable, read_input, with_settings
 from lycosa.config import Settings
+from lycosa.kit.units import show_duration
 from lycosa.web.directives import read_directives
 from lycosa.web.domains import registered_domain
 from lycosa.web.html import read_page
@@ -75,7 +76,7 @@ def try_robots(arg: str, urls: tuple[str, ...], agent: str | None, settings: Set
     name = agent or settings.agent.name
     robots = Robots.parse(read_input(arg))
     verdicts = {url: robots.allows(name, parse(url, "http://localhost/")) for url in urls}
-    told = {
+    told: dict[str, Any] = {
         "agent": name,
         "crawl_delay_s": robots.crawl_delay(name),
         "sitemaps": list(robots.sitemaps),
@@ -84,7 +85,9 @@ def try_robots(arg: str, urls: tuple[str, ...], agent: str | None, settings: Set
     if as_json:
         click.echo(json.dumps(told))
     else:
-        _print({key: value for key, value in told.items() if key != "allowed"}, False)
+        delay = told["crawl_delay_s"]
+        told["crawl_delay"] = None if delay is None else show_duration(delay)
+        _print({key: told[key] for key in ("agent", "crawl_delay", "sitemaps")}, False)
         for url, allowed in verdicts.items():
             click.echo(f"{'allowed  ' if allowed else 'forbidden'}  {printable(url)}")
     if not all(verdicts.values()):

@@ -22,7 +22,8 @@ _PLAINLY_UTF8 = re.compile(  # how most pages of today begin: no need to look fu
     re.I,
 )
 _SPACE = b"\t\n\x0c\r "
-_PARAMETER = re.compile(r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;\"']+))", re.I)
+_PARAMETER = re.compile(r"(?:^|[;,\s])charset\s*=\s*(?:\"([^\"]*)(?:\"|$)|'([^']*)'|([^\s;\"']+))", re.I)
+_XML_DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']?([A-Za-z0-9._:\-]{1,40})", re.I)
 
 
 class Charset(NamedTuple):
@@ -109,7 +110,25 @@ def decode(body: bytes, charset: Charset) -> str:
 
 
 def prescan(head: bytes) -> str | None:
-    """The encoding declared by a meta element, read without a parser, as the standard lays it down."""
+    """The encoding declared by a meta element or else by XML, read without a parser, as the standard lays it down."""
+    if head.startswith((b"<\x00?\x00x\x00", b"\x00<\x00?\x00x")):
+        return "utf-16be" if head[0] == 0 else "utf-16le"
+    return _prescan_meta(head) or _prescan_xml(head)
+
+
+def _prescan_xml(head: bytes) -> str | None:
+    found = _XML_DECLARATION.match(head)
+    return _readable(lookup(found[1].decode("ascii"))) if found else None
+
+
+def _readable(label: str | None) -> str | None:
+    """A page that could be read this far is not UTF-16; and x-user-defined means windows-1252 here."""
+    if label is not None and label.startswith("utf-16"):
+        return "utf-8"
+    return "windows-1252" if label == "x-user-defined" else label
+
+
+def _prescan_meta(head: bytes) -> str | None:
     at = 0
     while 0 <= at < len(head):
         at = head.find(b"<", at)
@@ -160,10 +179,7 @@ def _read_meta(head: bytes, at: int) -> tuple[int, str | None]:
     label = lookup(said[b"charset"].decode("latin-1")) if b"charset" in said else None
     if b"charset" not in said and said.get(b"http-equiv") == b"content-type":
         label = _charset_in(said.get(b"content", b""))
-    # A page that could be read this far is not UTF-16; and x-user-defined means windows-1252 here.
-    if label is not None and label.startswith("utf-16"):
-        label = "utf-8"
-    return at, "windows-1252" if label == "x-user-defined" else label
+    return at, _readable(label)
 
 
 def _charset_in(content: bytes) -> str | None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 _LONGEST = 64
+_LEAP_SECOND = re.compile(r"(?<=:\d\d):60\b")
 _LEAST = (1, 1, 1, 0, 0, 0)
 _W3C = re.compile(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
@@ -23,7 +24,7 @@ def read_http_date(text: str | None) -> float | None:
     if not text or len(text) > _LONGEST or not any(letter.isalpha() for letter in text):
         return None
     try:
-        moment = parsedate_to_datetime(text.strip())
+        moment = parsedate_to_datetime(_LEAP_SECOND.sub(":59", text.strip()))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
@@ -37,7 +38,7 @@ def read_w3c_date(text: str | None) -> float | None:
         int(given) if given else least for given, least in zip(found.groups()[:6], _LEAST, strict=True)
     )
     try:
-        moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)  # 60 is a leap second
+        moment = datetime(year, month, day, hour, minute, 59 if second == 60 else second, tzinfo=UTC)
         return (moment - _offset(found[7])).timestamp()
     except (ValueError, OverflowError):
         return None
@@ -47,6 +48,8 @@ def _offset(zone: str | None) -> timedelta:
     if not zone or zone.upper() in ("Z", "UTC"):
         return timedelta()
     ahead = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+    if ahead >= timedelta(days=1):
+        raise ValueError(zone)
     return -ahead if zone[0] == "-" else ahead
 
 

@@ -7,6 +7,7 @@ recorded with the page, so that exports can leave it out.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 
@@ -16,8 +17,9 @@ from lycosa.web.dates import read_date
 
 _WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
 _OPT_OUTS = frozenset(("noai", "noimageai", "noml"))
-_NAMED = re.compile(r"\s*([a-zA-Z0-9_.\-]+)\s*:\s*(.*)", re.S)
+_KNOWN = re.compile(r"no\w+|none|all|index|follow|max-.*")
 _LONGEST = 2_000
+_MOST_TAGS = 100
 
 
 class Directives(msgspec.Struct, frozen=True):
@@ -42,12 +44,11 @@ class Directives(msgspec.Struct, frozen=True):
 def read_directives(agent: str, meta: Mapping[str, str], x_robots_tag: Iterable[str] = (), tdm: str = "") -> Directives:
     """The directives that hold for `agent`: `meta` by lower-case name, the header's values, and TDM-Reservation."""
     us = agent.lower()
-    said = [meta[name] for name in ("robots", us) if name in meta]
-    said += [words for words in (_words_for(us, value) for value in x_robots_tag) if words]
+    said = [pair for name in ("robots", us) if name in meta for pair in _split(meta[name])]
+    said += [pair for value in itertools.islice(x_robots_tag, _MOST_TAGS) for pair in _said_to(us, value)]
     words: dict[str, str] = {}
-    for text in said:
-        for word, value in _split(text):
-            words[word] = _stricter(word, words[word], value) if word in words else value
+    for word, value in said:
+        words[word] = _stricter(word, words[word], value) if word in words else value
     opt_outs = _OPT_OUTS & words.keys()
     if "1" in (tdm.strip(), meta.get("tdm-reservation", "").strip()):
         opt_outs |= {"tdm"}
@@ -62,28 +63,32 @@ def read_directives(agent: str, meta: Mapping[str, str], x_robots_tag: Iterable[
     )
 
 
-def _words_for(us: str, value: str) -> str:
-    """The directives of a header value if they are for us: `bot: words` is for that bot alone."""
-    named = _NAMED.match(value)
-    if named is None or named[1].lower() in _WITH_VALUE:
-        return value
-    return named[2] if named[1].lower() in (us, "*", "robots") else ""
+def _said_to(us: str, value: str) -> list[tuple[str, str]]:
+    """The words of a header value that are for us: `bot: word` speaks to that bot, and so does all behind it."""
+    to_us, ours = True, []
+    for word, rest in _split(value):
+        name, said = word, (word, rest)
+        if rest and word not in _WITH_VALUE:
+            to_us = name in (us, "*", "robots")
+            inner, _, inner_rest = rest.partition(":")
+            said = (inner.strip().lower(), inner_rest.strip())
+        if to_us:
+            ours.append(said)
+    return ours
 
 
 def _split(text: str) -> list[tuple[str, str]]:
     """Words and their values. A date has commas of its own, so what follows one belongs to it until a word we know."""
     found: list[tuple[str, str]] = []
-    for part in text[:_LONGEST].split(","):
-        word, _, value = part.strip().partition(":")
+    for part in text[:_LONGEST].replace(";", ",").split(","):
+        word, colon, value = part.strip().partition(":")
         word = word.strip().lower()
-        if (
-            found
-            and found[-1][0] == "unavailable_after"
-            and not re.fullmatch(r"no\w+|none|all|index|follow|max-.*", word)
-        ):
+        if found and found[-1][0] == "unavailable_after" and not _KNOWN.fullmatch(word):
             found[-1] = ("unavailable_after", f"{found[-1][1]},{part}")
-        elif word:
+        elif colon:
             found.append((word, value.strip()))
+        else:  # some owners write blanks where commas belong
+            found += [(each, "") for each in word.split()]
     return found
 
 

@@ -15,9 +15,10 @@ from lycosa.web.dates import read_http_date
 
 LONGEST_RETRY_AFTER_S = 86_400.0
 _LONGEST_VALUE = 16_384
+_MOST_LINK_HEADERS = 20
 _MEDIA_TYPE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+/[!#$%&'*+.^_`|~0-9A-Za-z\-]+)\s*(?:;|,|$)")
 _DIRECTIVE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^,\s]*)))?\s*(?:,|$)")
-_LINK_VALUE = re.compile(r"[\s,]*+<([^>]*+)>((?:\s*+;\s*+[^\s=;,]++(?:\s*+=\s*+(?:\"[^\"]*+\"|[^\s;,\"]*+))?+)*+)")
+_LINK_VALUE = re.compile(r"<([^<>]*+)>((?:\s*+;\s*+[^\s=;,]++(?:\s*+=\s*+(?:\"[^\"]*+\"|[^\s;,\"]*+))?+)*+)")
 _LINK_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.I)
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _XML_TYPES = frozenset(("text/xml", "application/xml", "application/rss+xml", "application/atom+xml"))
@@ -131,8 +132,8 @@ def read_retry_after(value: str | None, now: float) -> float | None:
 
 def read_link_header(headers: Headers, rel: str) -> list[str]:
     """The targets of `Link: <…>; rel=…` with the given relation."""
-    found = []
-    for value in headers.get_all("link"):
+    found: list[str] = []
+    for value in headers.get_all("link")[:_MOST_LINK_HEADERS]:
         for link in _LINK_VALUE.finditer(value):
             named = _LINK_REL.search(link[2])
             if named and rel in (named[1] or named[2] or "").lower().split():

@@ -15,7 +15,7 @@ import itertools
 import re
 from collections.abc import Callable
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from lycosa.errors import BadUrl
 from lycosa.web import charset as charsets
@@ -24,6 +24,9 @@ from lycosa.web.taming import tame
 from lycosa.web.url import Base
 
 PARSED_BYTES = 4_000_000
+_PLAIN_TREE = (
+    LexborDocumentOptions.WO_EVENTS.value
+)  # the source, not what scripts would see: `select` is quadratic there
 MOST_LINKS = 10_000
 LONGEST_HREF = 8_192
 _LONGEST_ANCHOR = 500
@@ -48,7 +51,7 @@ def read_page(body: bytes, url: str, content_type: str | None = None, *, with_te
     tamed = tame(html)
     if tamed is not html:
         page.cut.append("nesting")
-    root = LexborHTMLParser(tamed, scripting=True).root
+    root = LexborHTMLParser(tamed, scripting=True, options=_PLAIN_TREE).root
     if root is not None:
         _Walk(page).read(root, with_text)
     return page
@@ -106,8 +109,8 @@ class _Walk:
     @staticmethod
     def naming(root: LexborNode) -> list[LexborNode]:
         """The elements that name links or metadata, for those who do not want the text."""
-        title = root.css_first("title")
-        return [*([title] if title is not None else ()), *root.css("[href],[src],[content],noscript")]
+        named = [node for node in (root.css_first("title"), *root.css("noscript")) if node is not None]
+        return named + root.css("[href],[src],[content]")
 
     def anchor(self, node: LexborNode) -> None:
         """Only a name for `_ACTS`: `read` notes anchors itself, for `read_anchors`."""
@@ -239,7 +242,7 @@ class _Walk:
         self.unread.append(node)
 
     def read_unscripted(self, markup: str) -> None:
-        root = LexborHTMLParser(tame(markup.encode("utf-8", "replace")), scripting=True).root
+        root = LexborHTMLParser(tame(markup.encode("utf-8", "replace")), scripting=True, options=_PLAIN_TREE).root
         for node in root.css("a[href],area[href],img[src],iframe[src]") if root is not None else ():
             at, kind = node.attributes, node.tag or ""
             text = fold(node.text_lexbor()) if kind == "a" else at.get("alt") or ""

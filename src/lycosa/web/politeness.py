@@ -58,9 +58,11 @@ def after_answer(pace: Pace, status: int, took_s: float) -> Pace:
     return msgspec.structs.replace(pace, factor=factor, successes=successes, backoff_s=backoff_s)
 
 
-def after_push_back(pace: Pace, now: float, delay_s: float, retry_after_s: float | None = None) -> Pace:
+def after_push_back(
+    pace: Pace, now: float, delay_s: float, crawl_delay_s: float | None = None, retry_after_s: float | None = None
+) -> Pace:
     """The pace after a 429 or 503: twice the gap there was, and nothing before Retry-After has passed."""
-    doubled = 2 * max(pace.gap_s(delay_s), FIRST_BACKOFF_S / 2)
+    doubled = 2 * max(pace.gap_s(delay_s, crawl_delay_s), FIRST_BACKOFF_S / 2)
     wait_until = max(pace.wait_until, now + retry_after_s) if retry_after_s else pace.wait_until
     backoff_s = max(pace.backoff_s, min(LONGEST_BACKOFF_S, doubled))
     return msgspec.structs.replace(pace, backoff_s=backoff_s, successes=0, wait_until=wait_until)

@@ -16,9 +16,9 @@ from lycosa.errors import BadUrl
 from lycosa.web.url import Base, spell_escapes
 
 PARSED_BYTES = 500 * 1024
-_LONGEST_LINE = 16 * 1024  # a longer line is no rule; browsers and servers stop at half of it
+_LONGEST_LINE = 16 * 1024  # no URL is longer
 _MOST_RULES = 50_000
-_MOST_AGENTS = 5_000
+_MOST_AGENTS = 100_000
 
 _LINE_ENDS = re.compile(r"\r\n?|\n")
 _KEYS = {
@@ -35,7 +35,6 @@ _TOKEN = re.compile(r"[a-zA-Z_\-]+")
 _AGENT_SPLIT = re.compile(r"[\s,;]+")
 _VERSION = re.compile(r"[/*].*")
 _NUMBER = re.compile(r"([0-9]{1,12}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})\s*(?:s|secs?|seconds?)?", re.I)
-_BARE_SITEMAP = re.compile(r"https?://\S*sitemap\S*\.(?:xml|txt)(?:\.gz)?", re.I)
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _PLAIN = re.compile(r"[A-Za-z0-9\-._~/?=&:@!'(),;+]*")
 _NEEDS_ESCAPE = re.compile(r"[^A-Za-z0-9\-._~/?=&:@!'(),;+%#\[\]]+")
@@ -60,8 +59,15 @@ def _escape(text: str) -> str:
     """
     if _PLAIN.fullmatch(text):
         return text
-    text = _NEEDS_ESCAPE.sub(lambda run: "".join(f"%{byte:02X}" for byte in run[0].encode("utf-8", "replace")), text)
-    return spell_escapes(text)
+    return spell_escapes(_NEEDS_ESCAPE.sub(_escape_run, text))
+
+
+def _escape_run(run: re.Match[str]) -> str:
+    try:
+        octets = run[0].encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        octets = run[0].encode("utf-8", "replace")
+    return "".join([f"%{octet:02X}" for octet in octets])
 
 
 def _escape_rule(text: str) -> str:
@@ -149,9 +155,7 @@ class Robots:
     @classmethod
     def parse(cls, body: bytes) -> Robots:
         reader = _Reader()
-        body = body[:PARSED_BYTES]
-        coding = "utf-16" if body.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
-        text = body.decode(coding, "replace").lstrip("\ufeff")
+        text = _decode(body[:PARSED_BYTES])
         for line in _LINE_ENDS.split(text):
             reader.read(line)
         return cls(reader.sections(), tuple(dict.fromkeys(reader.sitemaps)))
@@ -193,13 +197,31 @@ class Robots:
         return [url for url in dict.fromkeys(found) if url.startswith(("http://", "https://"))]
 
 
+def _decode(body: bytes) -> str:
+    """As UTF-8, in which bytes that are none stay as they are, so that they match the same bytes escaped in a URL."""
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return body.decode("utf-16", "replace").lstrip("\ufeff")
+    for part in (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"):  # some editors leave half of a byte order mark
+        if body.startswith(part):
+            body = body[len(part) :]
+            break
+    return body.decode("utf-8", "surrogateescape")
+
+
 def target_of(url: str) -> str:
     """Path and query of a URL, escaped as rules are."""
+    url = url.partition("#")[0]
     start = url.find("://")
-    slash = url.find("/", start + 3) if start >= 0 else url.find("/")
-    query = url.find("?", start + 3) if start >= 0 else url.find("?")
-    target = "/" + (url[query:] if query >= 0 else "") if slash < 0 or 0 <= query < slash else url[slash:]
-    return _escape(target.partition("#")[0])
+    if start >= 0:
+        start += 3
+    elif url.startswith("//"):
+        start = 2
+    else:
+        start = 0
+    slash, query = url.find("/", start), url.find("?", start)
+    if slash < 0 or 0 <= query < slash:
+        return _escape("/" + url[query:] if query >= 0 else "/")
+    return _escape(url[slash:])
 
 
 class _Section:
@@ -230,13 +252,16 @@ class _Reader:
         return named
 
     def read(self, line: str) -> None:
-        if len(line) > _LONGEST_LINE:
-            return
-        bare = _BARE_SITEMAP.fullmatch(line.strip())
+        is_cut = len(line) > _LONGEST_LINE
+        if is_cut:
+            line = line[:_LONGEST_LINE]
+        bare = _bare_sitemap(line.strip())
         if bare:
-            self.sitemaps.append(bare[0])
+            self.sitemaps.append(bare)
             return
         key, value = _split(line)
+        if is_cut and key != "disallow" and "#" not in line:
+            return  # cut short, a rule allows or names more than was meant; a Disallow only forbids more
         if key == "agent":
             self._agent(value)
         elif key in ("allow", "disallow"):
@@ -245,7 +270,7 @@ class _Reader:
         elif key == "delay":
             self._delay(value)
         elif key == "sitemap" and value:
-            self.sitemaps.append(value)
+            self.sitemaps.append(value.encode("utf-8", "replace").decode())
 
     def _agent(self, value: str) -> None:
         if not self._open:
@@ -270,9 +295,18 @@ class _Reader:
         if not number or not self._sections:
             return
         section = self._sections[-1]
+        if len(section.delays) == len(section.agents):
+            return
         # The line speaks to the agents named since the last one of its kind, though it does not close the section.
         for agent in list(section.agents)[len(section.delays) :]:
             section.delays[agent] = float(number[1])
+
+
+def _bare_sitemap(line: str) -> str | None:
+    """A sitemap whose owner forgot to write `Sitemap:`."""
+    low = line.lower()
+    is_one = low.startswith(("http://", "https://")) and "sitemap" in low and " " not in low
+    return line if is_one and low.endswith((".xml", ".xml.gz", ".txt", ".txt.gz")) else None
 
 
 def _names(value: str) -> list[str]:

@@ -15,20 +15,33 @@ from collections import Counter
 import numpy as np
 
 DEEPEST = 400
-_FEW_TAGS = 1_500  # no arrangement of so few tags costs more than a tenth of a second
-_MANY_TAGS = 20_000  # past this, counting is no proof
+_FEW_TAGS = 1_000  # no arrangement of so few tags costs more than a tenth of a second
+_MANY_TAGS = 20_000  # opening tags; past this, counting is no proof
 _NESTABLE_TAGS = 5_000
-_UNCLOSED_TAGS = 2_000
+_STRAY_TAGS = 2_000  # closing tags that close nothing
+_STACK_STEPS = 35_000_000  # a twentieth of a second
 _REBUILT_ELEMENTS = 500_000
 _FEW_OPEN, _MANY_OPEN = 30, 300
 _MANY_STYLED = 500
+_LONG_TAG = 9_000  # bytes: room for too many attributes
+_MANY_ATTRIBUTES = 2_000
+_MOST_ATTRIBUTES = 100
+_MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
 _LESS, _SLASH = b"</"
 _LONG_TAG = 9_000  # characters: room for too many attributes
+_MANY_ATTRIBUTES = 2_000
 _MOST_ATTRIBUTES = 100
 _MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
 
 _Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+_Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 _FORMATTING = b"b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
+_IS_LETTER = np.zeros(256, dtype=bool)
+_IS_LETTER[ord("a") : ord("z") + 1] = True
+_FLAT_CODES = [
+    int.from_bytes(name.encode()[:3].ljust(3, b"\0"), "big")
+    for name in "area base br col hr img input link meta p li dt dd source track wbr".split()
+]
 _STYLED = re.compile(rb"<(?:" + _FORMATTING + rb")[\s/][^>]*", re.I)  # formatting tags that carry attributes
 
 
@@ -80,7 +93,9 @@ def _is_suspect(html: bytes) -> bool:
     is_closing = first == _SLASH
     closing = int(np.count_nonzero(is_closing))
     opening = len(tags) - closing
-    if opening > _MANY_TAGS or (opening > _NESTABLE_TAGS and opening - closing > _UNCLOSED_TAGS):
+    if opening > _MANY_TAGS or closing > opening + _STRAY_TAGS:
+        return True
+    if len(tags) > _NESTABLE_TAGS and _depth_bound(letters, tags, is_closing) * len(tags) > _STACK_STEPS:
         return True
     names = first.astype(np.uint16) << 8 | second
     ends = second.astype(np.uint16) << 8 | third
@@ -91,15 +106,40 @@ def _is_suspect(html: bytes) -> bool:
     return len(styled) > _MANY_STYLED and _open_formatting(html, styled) > _MANY_OPEN
 
 
+def _depth_bound(letters: _Bytes, tags: _Places, is_closing: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
+    """At most how deep the tags can nest: for each name how many are open at once, all names added up.
+
+    A closing tag counts only against an opening one of its name before it. Names are told apart by three letters, and
+    those that cannot nest by themselves are left out: a thousand `<br>` in a row are no depth.
+    """
+    name_at = np.minimum(tags + np.where(is_closing, 2, 1), len(letters) - 3)
+    lower = [letters[name_at + letter] | 0x20 for letter in range(3)]
+    second_counts = _IS_LETTER[lower[1]]
+    third_counts = second_counts & _IS_LETTER[lower[2]]
+    codes = lower[0].astype(np.int64) << 16 | np.where(second_counts, lower[1], 0).astype(np.int64) << 8
+    codes |= np.where(third_counts, lower[2], 0)
+    order = np.argsort(codes, kind="stable")
+    codes, steps = codes[order], np.where(is_closing, -1, 1)[order]
+    starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    # Each name's run of steps lies below the one before, so that one running minimum serves them all.
+    level = np.cumsum(steps) - np.repeat(np.arange(len(starts)) * 4 * len(tags), np.diff(np.append(starts, len(tags))))
+    floor = level - steps
+    floor = np.minimum.accumulate(np.minimum(level, np.where(np.isin(np.arange(len(tags)), starts), floor, level)))
+    deepest = np.maximum.reduceat(level - floor, starts)
+    return int(deepest[~np.isin(codes[starts], _FLAT_CODES)].sum())
+
+
 def _has_long_tag(html: bytes) -> bool:
-    """Is there a tag so long that thousands of attributes fit in? Looks at a few places, not at every byte."""
+    """Is there a tag with thousands of attributes? Looks at a few places, not at every byte."""
     step = _LONG_TAG // 2
     for start in range(0, len(html) - step, step):
         end = html.find(b">", start)
         if end < 0 or end - start > step:
             opened = html.rfind(b"<", max(0, start - step), start + step)
-            if opened >= 0 and (end < 0 or end - opened > _LONG_TAG) and html[opened + 1 : opened + 2].isalpha():
-                return True
+            if opened >= 0 and (end < 0 or end - opened > _LONG_TAG):
+                tag = _TOKEN.match(html, opened)
+                if tag is not None and tag[3] is not None and len(_ATTRIBUTE.findall(tag[3])) > _MANY_ATTRIBUTES:
+                    return True
     return False
 
 

@@ -1,0 +1,100 @@
+"""`python -m benchmarks [FILE.html ...]`: the cost of the rules of the web. Exits 1 if a bar does not hold."""
+
+from __future__ import annotations
+
+import sys
+
+from selectolax.lexbor import LexborHTMLParser
+
+from benchmarks.samples import Sample, samples, words
+from benchmarks.timing import Row, show, take_turns
+from lycosa.kit.simhash import simhash
+from lycosa.web.html import read_page
+from lycosa.web.robots import Robots
+from lycosa.web.url import Normaliser
+
+ROBOTS = b"""User-agent: *
+Disallow: /private/
+Disallow: /*?sort=
+Allow: /private/ok
+Disallow: /tmp
+Disallow: /*.pdf$
+Crawl-delay: 3
+Sitemap: https://example.org/sitemap.xml
+"""
+PARAGRAPH = b'<div class="c"><p>some text here <a href="/x/y">link</a></p></div>\n'
+WORST_RULE = b"User-agent: *\nAllow: *****************/****.js\nDisallow: /*a*a*a*a*a*a*a*a*a*b$\n"
+
+
+def extraction(sample: Sample) -> list[Row]:
+    """One pass over a page against the parser alone."""
+    taken = take_turns(
+        {
+            "parse": lambda: LexborHTMLParser(sample.body),
+            "links": lambda: read_page(sample.body, sample.url, with_text=False),
+            "all": lambda: read_page(sample.body, sample.url).text,
+        }
+    )
+    bare = taken["parse"]
+    return [
+        Row(f"{sample.name}: links and metadata / bare parse of {bare * 1e6:.0f} us", taken["links"] / bare, "x", 1.6),
+        Row(f"{sample.name}: and headings and text", taken["all"] / bare, "x", 2.2),
+    ]
+
+
+def urls(sample: Sample) -> list[Row]:
+    """Joining and normalising the links of a page."""
+    refs = [link.href for link in read_page(sample.body, sample.url, with_text=False).links]
+    normal, distinct = Normaliser(), len(set(refs))
+    taken = take_turns({"links": lambda: normal.links(sample.url, refs)}, seconds=0.5)
+    return [Row(f"{sample.name}: normalise a link ({distinct} distinct)", taken["links"] / distinct * 1e6, "us", 3.0)]
+
+
+def robots() -> list[Row]:
+    small, worst = Robots.parse(ROBOTS), Robots.parse(WORST_RULE)
+    url = "https://www.example.org/library/asyncio-task.html?a=1"
+    long = f"https://www.example.org/{'a' * 2000}{'/' * 50}.jsx"
+    taken = take_turns(
+        {"small": lambda: small.allows("Lycosa", url), "worst": lambda: worst.allows("Lycosa", long)}, seconds=0.5
+    )
+    return [
+        Row("robots.txt: one check on a small file", taken["small"] * 1e6, "us", 3.0),
+        Row("robots.txt: the worst patterns on 2 KB of path", taken["worst"] * 1e6, "us", 50.0),
+    ]
+
+
+def fingerprint() -> list[Row]:
+    text = words(930)
+    taken = take_turns({"simhash": lambda: simhash(text)}, seconds=0.5)
+    return [Row(f"simhash of {len(text) / 1000:.1f} KB of text", taken["simhash"] * 1e6, "us", 350.0)]
+
+
+def hostile() -> list[Row]:
+    """Pages made to hurt the parser."""
+    shapes = {
+        "100,000 nested elements": (b"<div>" * 100_000, 100.0),
+        "20 MB": (
+            (b'<div class="c"><p>some text here <a href="/x/y">link</a></p></div>\n' * 300_000)[:20_000_000],
+            1000.0,
+        ),
+        "100,000 formatting tags left open": (
+            b"<p>" + b"".join(b"<b i=%d>" % number for number in range(100_000)) + b"<p>x" * 100_000,
+            1000.0,
+        ),
+    }
+    rows = []
+    for name, (body, bar) in shapes.items():
+        taken = take_turns({name: lambda body=body: read_page(body, "https://example.org/").text}, seconds=0.1)
+        rows.append(Row(name, taken[name] * 1e3, "ms", bar))
+    return rows
+
+
+def main(files: list[str]) -> int:
+    rows: list[Row] = []
+    for sample in samples(files):
+        rows += extraction(sample) + urls(sample)
+    return 0 if show(rows + robots() + fingerprint() + hostile()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
