@@ -31,20 +31,17 @@ def extraction(sample: Sample) -> list[Row]:
     taken = take_turns(
         {
             "parse": lambda: LexborHTMLParser(sample.body),
-            "links": lambda: read_page(sample.body, sample.url, with_text=False),
-            "all": lambda: read_page(sample.body, sample.url).text,
+            "read": lambda: read_page(sample.body, sample.url).text,
         }
     )
     bare = taken["parse"]
-    return [
-        Row(f"{sample.name}: links and metadata / bare parse of {bare * 1e6:.0f} us", taken["links"] / bare, "x", 1.6),
-        Row(f"{sample.name}: and headings and text", taken["all"] / bare, "x", 2.2),
-    ]
+    what = f"{sample.name}: links, metadata, headings, text / bare parse of {bare * 1e6:.0f} us"
+    return [Row(what, taken["read"] / bare, "x", 2.2)]
 
 
 def urls(sample: Sample) -> list[Row]:
     """Joining and normalising the links of a page."""
-    refs = [link.href for link in read_page(sample.body, sample.url, with_text=False).links]
+    refs = [link.href for link in read_page(sample.body, sample.url).links]
     normal, distinct = Normaliser(), len(set(refs))
     taken = take_turns({"links": lambda: normal.links(sample.url, refs)}, seconds=0.5)
     return [Row(f"{sample.name}: normalise a link ({distinct} distinct)", taken["links"] / distinct * 1e6, "us", 3.0)]

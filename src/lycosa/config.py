@@ -315,4 +315,5 @@ def _shown(value: Any) -> str:
         return json.dumps(show_size(value).replace(" ", ""))
     if value is None:
         return "none"
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False, default=str)
+    text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False, default=str)
+    return text.replace("\x7f", "\\u007f")  # the one character that JSON leaves bare and TOML does not

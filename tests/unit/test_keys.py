@@ -83,6 +83,12 @@ def test_a_split_loses_no_key(one: int, other: int) -> None:
     assert abs(left.size - right.size) <= 1
 
 
+def test_ranges_that_touch_become_one() -> None:
+    assert merge([KeyRange(5, 9), KeyRange(0, 5), KeyRange(7, 8), KeyRange(3, 3)]) == [KeyRange(0, 9)]
+    assert merge(reversed(ranges(7))) == [KeyRange(0, SPACE)]
+    assert merge([KeyRange(0, 4), KeyRange(5, 9)]) == [KeyRange(0, 4), KeyRange(5, 9)]
+
+
 _PARTS = st.lists(st.builds(KeyRange, st.integers(0, 30), st.integers(0, 30)), max_size=8)
 
 

@@ -78,6 +78,7 @@ def test_the_longest_match_wins_and_allow_wins_a_tie() -> None:
     assert may(ours("Allow: /a", "Disallow: /a"), "/a")
     assert not may(ours("Allow: /page", "Disallow: /*.htm"), "/page.htm")
     assert may(ours("Allow: /$", "Disallow: /"), "/")
+    assert not may(ours("Allow: /aa", "Disallow: /*a*"), "/aa"), "stars count, the last one too"
 
 
 def test_paths_have_case_and_start_at_the_root() -> None:
@@ -132,6 +133,7 @@ def test_escapes_are_compared_in_one_spelling(rule: str, path: str, matches: boo
 def test_bytes_that_are_no_utf8_are_compared_escaped() -> None:
     assert not may(b"User-agent: lycosa\nDisallow: /\xe9t\xe9", "/%E9t%e9")
     assert may(b"User-agent: lycosa\nDisallow: /\xe9t\xe9", "/%C3%A9t")
+    assert Robots.parse(b"Sitemap: /\xe9.xml").sitemap_urls(SITE) == [f"{SITE}/%E9.xml"]
 
 
 def test_robots_txt_itself_may_always_be_fetched() -> None:
@@ -183,6 +185,11 @@ def test_what_an_owner_evidently_meant_is_honoured(text: str) -> None:
     assert may(text, "/y")
 
 
+def test_an_overlong_rule_forbids_what_it_begins_with_but_allows_nothing() -> None:
+    assert not may(ours("Disallow: /x" + "x" * 20_000), "/" + "x" * 19_000)
+    assert not may(ours("Disallow: /", "Allow: /x" + "x" * 20_000), "/" + "x" * 19_000)
+
+
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb", b"\xef", b""])
 def test_a_byte_order_mark_whole_or_torn_hides_no_line(mark: bytes) -> None:
     assert not may(mark + b"User-agent: lycosa\nDisallow: /x", "/x")
@@ -195,6 +202,11 @@ def test_only_the_first_500_kib_count() -> None:
     assert len(early) < PARSED_BYTES
     assert not may(early, "/x")
     assert may(b"User-agent: lycosa\n" + filler * 520 + b"Disallow: /x\n", "/x")
+
+
+def test_angle_brackets_in_a_rule_are_part_of_it() -> None:
+    assert not may(ours("Disallow: /a", "Allow: /a/<id>"), "/a/secret")
+    assert may(ours("Disallow: /<id>"), "/x")
 
 
 # Beyond the RFC
@@ -241,7 +253,7 @@ def test_any_bytes_parse_and_the_verdict_is_always_the_same(body: bytes) -> None
         Robots.parse(head + body).sitemap_urls(f"{SITE}/robots.txt")
 
 
-_PATTERNS = st.text("ab*$", max_size=6).map("/".__add__)
+_PATTERNS = st.builds(str.__add__, st.sampled_from("/*"), st.text("ab*$", max_size=6))
 _RULES = st.lists(st.tuples(st.booleans(), _PATTERNS), max_size=6)
 _PATHS = st.text("ab", max_size=8).map("/".__add__)
 

@@ -44,6 +44,8 @@ def different(*pages: str) -> None:
         ("http://spinnentöter.example/ü?ü#ü", "http://xn--spinnentter-yfb.example/%C3%BC?%C3%BC#%C3%BC"),
         ("http://straße.example/", "http://xn--strae-oqa.example/"),
         ("http://ｌｙｃｏｓａ。example/", "http://lycosa.example/"),
+        ("http://%E1%BA%9E.example/", "http://xn--zca.example/"),
+        ("http://ẞ.example/", "http://xn--zca.example/"),
         ("http://0300.0xA8.257/", "http://192.168.1.1/"),
         ("http://3232235777/", "http://192.168.1.1/"),
         ("http://[0:0:0:0:0:FFFF:10.0.0.1]/", "http://[::ffff:a00:1]/"),

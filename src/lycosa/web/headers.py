@@ -19,7 +19,7 @@ _MOST_LINK_HEADERS = 20
 _MEDIA_TYPE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+/[!#$%&'*+.^_`|~0-9A-Za-z\-]+)\s*(?:;|,|$)")
 _DIRECTIVE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^,\s]*)))?\s*(?:,|$)")
 _LINK_VALUE = re.compile(r"<([^<>]*+)>((?:\s*+;\s*+[^\s=;,]++(?:\s*+=\s*+(?:\"[^\"]*+\"|[^\s;,\"]*+))?+)*+)")
-_LINK_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.I)
+_LINK_PARAMETER = re.compile(r";\s*+([^\s=;,]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]*+)))?+\s*+")
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _XML_TYPES = frozenset(("text/xml", "application/xml", "application/rss+xml", "application/atom+xml"))
 
@@ -135,7 +135,7 @@ def read_link_header(headers: Headers, rel: str) -> list[str]:
     found: list[str] = []
     for value in headers.get_all("link")[:_MOST_LINK_HEADERS]:
         for link in _LINK_VALUE.finditer(value):
-            named = _LINK_REL.search(link[2])
-            if named and rel in (named[1] or named[2] or "").lower().split():
+            said = {name.lower(): quoted or plain for name, quoted, plain in reversed(_LINK_PARAMETER.findall(link[2]))}
+            if rel in said.get("rel", "").lower().split():
                 found.append(link[1].strip())
     return found

@@ -11,7 +11,6 @@ number and length of links, metadata and text; what a cap cut off is said in `Pa
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 from collections.abc import Callable
 
@@ -19,7 +18,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from lycosa.errors import BadUrl
 from lycosa.web import charset as charsets
-from lycosa.web.page import BEGIN, END, Heading, Link, Page, Region, fold
+from lycosa.web.page import BEGIN, END, Heading, Link, Page, Region, RegionChange, fold
 from lycosa.web.taming import tame
 from lycosa.web.url import Base
 
@@ -40,8 +39,8 @@ _MOST_UNSCRIPTED = 20
 _LONGEST_UNSCRIPTED = 50_000
 
 
-def read_page(body: bytes, url: str, content_type: str | None = None, *, with_text: bool = True) -> Page:
-    """Read the bytes of a page found at `url`; `content_type` is the HTTP header. Without text it costs less."""
+def read_page(body: bytes, url: str, content_type: str | None = None) -> Page:
+    """Read the bytes of a page found at `url`; `content_type` is the HTTP header."""
     charset = charsets.sniff(body, content_type)
     page = Page(base=url, charset=charset)
     if len(body) > PARSED_BYTES:
@@ -53,7 +52,7 @@ def read_page(body: bytes, url: str, content_type: str | None = None, *, with_te
         page.cut.append("nesting")
     root = LexborHTMLParser(tamed, scripting=True, options=_PLAIN_TREE).root
     if root is not None:
-        _Walk(page).read(root, with_text)
+        _Walk(page).read(root, b"role=" in tamed)
     return page
 
 
@@ -72,45 +71,48 @@ class _Walk:
         self.based = False
         self.links = page.links
         self.unread: list[LexborNode] = []  # elements that hold text nobody reads, and nothing else
-        self.heading_characters_left = _LONGEST_TEXT
         self.unscripted: list[str] = []  # markup meant for readers that run no scripts
         self.blocks: list[LexborNode] = []
+        self.tags = page.block_tags
+        self.headings: list[LexborNode] = []
+        self.roles: dict[int, Region] = {}  # elements that are regions because they say so
         self.region: Region = ""
         self.region_end: int | None = None  # the element that no longer belongs to it
         self.outer: tuple[Region, int | None] = ("", None)  # the region around it
 
-    def read(self, root: LexborNode, with_text: bool) -> None:
-        """Visit the elements in order. The two frequent kinds, anchors and blocks, are noted and read in a row."""
+    def read(self, root: LexborNode, with_roles: bool) -> None:
+        """Visit every element once. The two frequent kinds, anchors and blocks, are noted and read in a row."""
         at = root.attributes
         self.page.language = (at.get("lang") or at.get("xml:lang") or "").strip()[:35]
-        acts, blocks, tags = _ACTS, self.blocks, self.page.block_tags
+        if with_roles:
+            self.roles = {node.mem_id: _ROLES[role] for node in root.css("[role]") if (role := _role(node)) in _ROLES}
+        acts, blocks, tags, roles = _ACTS, self.blocks, self.tags, self.roles
+        is_anchor, is_block = _Walk.anchor, _Walk.block
         anchors: list[LexborNode] = []
         anchor_blocks: list[int] = []
-        for node in root.traverse() if with_text else self.naming(root):
+        for node in root.traverse():
             act = acts.get(node.tag_id)
             if act is None:  # inline: nothing but its text matters
                 continue
             if self.region_end is not None and node.mem_id == self.region_end:
                 self.leave()
-            if act is _Walk.anchor:
+            if act is is_anchor:
                 anchors.append(node)
                 anchor_blocks.append(len(blocks))
-            elif act is _Walk.block:
-                blocks.append(node)
-                tags.append(_BLOCKS[node.tag_id])
+            elif act is is_block:
+                if roles and node.mem_id in roles:
+                    self.enter(node)
+                else:
+                    blocks.append(node)
+                    tags.append(_BLOCKS[node.tag_id])
             else:
                 act(self, node)
+        self.mark_blocks()
+        self.read_headings()
         self.read_anchors(anchors, anchor_blocks)
         for markup in self.unscripted:
             self.read_unscripted(markup)
-        if with_text:
-            self.read_text(root)
-
-    @staticmethod
-    def naming(root: LexborNode) -> list[LexborNode]:
-        """The elements that name links or metadata, for those who do not want the text."""
-        named = [node for node in (root.css_first("title"), *root.css("noscript")) if node is not None]
-        return named + root.css("[href],[src],[content]")
+        self.read_text(root)
 
     def anchor(self, node: LexborNode) -> None:
         """Only a name for `_ACTS`: `read` notes anchors itself, for `read_anchors`."""
@@ -118,24 +120,19 @@ class _Walk:
 
     def block(self, node: LexborNode) -> None:
         self.blocks.append(node)
-        self.page.block_tags.append(_BLOCKS[node.tag_id])
+        self.tags.append(_BLOCKS[node.tag_id])
 
     def heading(self, node: LexborNode) -> None:
         self.block(node)
-        if len(self.page.headings) < _MOST_HEADINGS and self.heading_characters_left > 0:
-            raw = node.text_lexbor()
-            self.heading_characters_left -= len(raw)
-            text = fold(raw)
-            if text:
-                self.page.headings.append(Heading(_HEADINGS[node.tag_id], text[:_LONGEST_META]))
+        self.headings.append(node)
 
     def enter(self, node: LexborNode) -> None:
         """A region begins: remember the element that comes after it. Only `main` has regions inside."""
-        region = _REGIONS[node.tag_id]
+        region = self.roles.get(node.mem_id) or _REGIONS[node.tag_id]
         if self.region in ("", "main") and region != self.region:
             self.outer = (self.region, self.region_end)
             self.region, self.region_end = region, _element_after(node)
-            self.page.regions.append((len(self.blocks) + 1, region))
+            self.page.regions.append(RegionChange(len(self.blocks), region, self.outer[0]))
         self.block(node)
 
     def leave(self) -> None:
@@ -144,18 +141,33 @@ class _Walk:
         self.outer = ("", None)
         if self.region_end == end:  # both regions end here
             self.region, self.region_end = self.outer
-        self.page.regions.append((len(self.blocks) + 1, self.region))
+        self.page.regions.append(RegionChange(len(self.blocks), self.region, self.region))
 
     def skip(self, node: LexborNode) -> None:
         self.unread.append(node)
 
-    def read_text(self, root: LexborNode) -> None:
-        """Put a mark into the tree where each block begins and, where text follows, ends; then read all in one call."""
-        for node in self.blocks:
+    # -- text ----------------------------------------------------------------------------------------------------------
+
+    def mark_blocks(self) -> None:
+        """Put a mark into the tree where each block begins and, where text follows, ends."""
+        is_block, ends = _BLOCKS, self.page.block_ends
+        for number, node in enumerate(self.blocks):
             node.insert_before(BEGIN)
             after = node.next
-            if after is not None and not after.is_empty_text_node and after.tag_id not in _BLOCKS:
+            if after is not None and not after.is_empty_text_node and after.tag_id not in is_block:
                 node.insert_after(END)
+                ends.append(number)
+
+    def read_headings(self) -> None:
+        left = _LONGEST_TEXT
+        for node in self.headings[:_MOST_HEADINGS]:
+            raw = node.text_lexbor() if left > 0 else ""  # headings may be nested, and each holds all inside
+            left -= len(raw)
+            text = fold(raw)
+            if text:
+                self.page.headings.append(Heading(_HEADINGS[node.tag_id], text[:_LONGEST_META]))
+
+    def read_text(self, root: LexborNode) -> None:
         for node in self.unread:
             if _holds_only_text(node):  # else its own elements may be in the list, and die with it
                 node.decompose()
@@ -221,17 +233,17 @@ class _Walk:
 
     def read_anchors(self, anchors: list[LexborNode], blocks: list[int]) -> None:
         """The links of all `a` elements, and for each the block it stands in."""
-        if len(anchors) > MOST_LINKS:
-            del anchors[MOST_LINKS:]
+        if len(anchors) + len(self.links) > MOST_LINKS:
+            del anchors[max(0, MOST_LINKS - len(self.links)) :]
             self.page.cut.append("links")
         at_blocks, links, left = self.page.anchor_blocks, self.links, _LONGEST_TEXT
         for node, block in zip(anchors, blocks, strict=False):
             at = node.attributes
-            href = at.get("href")
-            if href is not None and len(href) <= LONGEST_HREF:
+            href = at.get("href", _NO_HREF) or ""
+            if href is not _NO_HREF and len(href) <= LONGEST_HREF:
                 raw = node.text_lexbor() if left > 0 else ""  # anchors may be nested, and each holds all inside
                 left -= len(raw)
-                text = " ".join(raw.split()) or _picture_text(node)
+                text = fold(raw) or _picture_text(node)
                 links.append(Link(href, "a", at.get("rel") or "", text[:_LONGEST_ANCHOR]))
                 at_blocks.append(block)
 
@@ -274,6 +286,10 @@ class _Walk:
             self.unread.append(node)
 
 
+def _role(node: LexborNode) -> str:
+    return (node.attributes["role"] or "").strip().lower()
+
+
 def _holds_only_text(node: LexborNode) -> bool:
     child = node.first_child
     while child is not None:
@@ -307,19 +323,38 @@ def read_refresh(content: str) -> str:
     found = _REFRESH.match(content)
     if found is None:
         return ""
-    target = found[1]
+    target = found[1] or ""
     if target[:1] in ("'", '"'):
         target = target[1:].partition(target[0])[0]
     return target.strip()
 
 
 def read_srcset(srcset: str) -> list[str]:
-    """The addresses in a srcset, at most twenty."""
-    return [found[1].rstrip(",") for found in itertools.islice(_CANDIDATE.finditer(srcset), 20)]
+    """The addresses in a srcset, at most twenty. One that ends with a comma has no descriptors behind it."""
+    found: list[str] = []
+    at = 0
+    while len(found) < 20 and (candidate := _CANDIDATE.match(srcset, at)):
+        address = candidate[1]
+        found.append(address.rstrip(","))
+        at = candidate.end()
+        if not address.endswith(","):
+            descriptors = _DESCRIPTORS.match(srcset, at)
+            at = descriptors.end() if descriptors else at
+    return found
 
 
-_REFRESH = re.compile(r"\s*[0-9.]*\s*[;,\s]\s*(?:url\s*=\s*)?(\S.*)", re.I | re.S)
-_CANDIDATE = re.compile(r"[\s,]*+([^\s]++)[^,]*+")
+_REFRESH = re.compile(r"\s*[0-9.]++\s*[;,\s]\s*+(?:url\s*+=\s*+)?+(\S.*)?", re.I | re.S)
+_CANDIDATE = re.compile(r"[\s,]*+([^\s]++)")
+_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*+")
+_NO_HREF = "\0"
+_ROLES: dict[str, Region] = {
+    "main": "main",
+    "navigation": "nav",
+    "complementary": "aside",
+    "banner": "header",
+    "contentinfo": "footer",
+    "search": "form",
+}
 _SINGLE = frozenset(("description", "viewport", "author", "og:title", "og:description", "og:url", "og:type", "refresh"))
 
 
@@ -334,8 +369,8 @@ def _numbers(*tags: str) -> dict[int, str]:
 _HEADINGS = {number: int(tag[1]) for number, tag in _numbers("h1", "h2", "h3", "h4", "h5", "h6").items()}
 _BLOCKS = _numbers(
     *"address article aside blockquote br button caption center dd details dialog dir div dl dt fieldset figcaption "
-    "figure footer form h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol optgroup option p pre search section "
-    "select summary table tbody td tfoot th thead tr ul".split()
+    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li listing main marquee menu nav ol optgroup option "
+    "p pre search section select summary table tbody td text tfoot th thead tr ul".split()
 )
 _REGION_NAMES: tuple[Region, ...] = ("main", "nav", "aside", "header", "footer", "form")
 _REGIONS = dict(zip(_numbers(*_REGION_NAMES), _REGION_NAMES, strict=True))

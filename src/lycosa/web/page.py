@@ -5,7 +5,6 @@ The text is kept as it was read, with marks where blocks begin and end; `text` a
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from lycosa.web.charset import Charset
 
 FOLLOWED = frozenset(("a", "area", "frame", "iframe", "refresh"))
-BEGIN, END = "\x02\x03"  # marks in text: control characters that no keyboard types
+BEGIN, END = "\x1e\x1d"  # marks in text: separators that no keyboard types, and white space to Python
 
 Region = Literal["", "main", "nav", "aside", "header", "footer", "form"]
 
@@ -29,7 +28,7 @@ def fold(text: str) -> str:
     return text
 
 
-_UNFOLDED = ("\n", "  ", "\t", "\r", "\xa0", "\f")
+_UNFOLDED = ("\n", "  ", "\t", "\r", "\xa0", "\f", BEGIN, END)
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
@@ -60,6 +59,14 @@ class Block(NamedTuple):
     link_characters: int  # how much of the text is links
 
 
+class RegionChange(NamedTuple):
+    """From which block on another region holds, and which one lies around that block."""
+
+    block: int
+    region: Region
+    outside: Region
+
+
 class Page(msgspec.Struct):
     """What one pass over a page finds. Empty strings and lists where the page is silent."""
 
@@ -74,8 +81,9 @@ class Page(msgspec.Struct):
     headings: list[Heading] = msgspec.field(default_factory=list)
     marked_text: str = ""  # all text, with a mark where a block begins or ends
     block_tags: list[str] = msgspec.field(default_factory=list)  # for each mark of a beginning: the element
-    regions: list[tuple[int, Region]] = msgspec.field(default_factory=list)  # from which block on which region holds
-    anchor_blocks: list[int] = msgspec.field(default_factory=list)  # for each link of kind `a`: the block it is in
+    block_ends: list[int] = msgspec.field(default_factory=list)  # which of them have their end marked
+    regions: list[RegionChange] = msgspec.field(default_factory=list)
+    anchor_blocks: list[int] = msgspec.field(default_factory=list)  # for each link of kind `a`: how many came before it
     cut: list[str] = msgspec.field(default_factory=list)  # which caps were reached
 
     @property
@@ -91,18 +99,37 @@ class Page(msgspec.Struct):
     @property
     def blocks(self) -> list[Block]:
         """The text in blocks, with what is known of each."""
-        runs, tags = self.marked_text.split(BEGIN), ["p", *self.block_tags]
-        if len(runs) != len(tags):  # the page itself has such characters in it
-            return [Block(line, "p", "", 0) for line in self.text.split("\n") if line]
-        linked = Counter[int]()
+        runs = self.marked_text.split(BEGIN)
+        if len(runs) != len(self.block_tags) + 1:  # the page itself has such characters in it
+            return [Block(line, "p", "", 0) for line in self.text.split("\n")] if self.text else []
+        linked: dict[int, list[str]] = {}
         for number, link in zip(self.anchor_blocks, (link for link in self.links if link.kind == "a"), strict=False):
-            linked[number] += len(link.text)
+            linked.setdefault(number, []).append(link.text)
         blocks: list[Block] = []
-        changes: dict[int, Region] = dict(self.regions)
+        changes, ends = {change.block: change for change in self.regions}, frozenset(self.block_ends)
         region: Region = ""
-        for number, (run, tag) in enumerate(zip(runs, tags, strict=True)):
-            region = changes.get(number, region)
-            inside, *behind = run.split(END)
-            blocks.append(Block(fold(inside), tag, region, linked[number]))
-            blocks += [Block(fold(text), "p", "", 0) for text in behind]
-        return [block for block in blocks if block.text]
+        around: list[Region] = []  # the regions around the blocks whose end is still to come
+        for number, (run, tag) in enumerate(zip(runs, ["p", *self.block_tags], strict=True), -1):
+            change = changes.get(number)
+            if number in ends:
+                around.append(change.outside if change else region)
+            region = change.region if change else region
+            lines = [fold(part) for part in run.split(END)]
+            linked_here = _share_out(linked.get(number + 1, []), lines)
+            here, kind = region, tag
+            for part, (line, link_characters) in enumerate(zip(lines, linked_here, strict=True)):
+                if part:
+                    here, kind = around.pop() if around else here, "p"
+                if line:
+                    blocks.append(Block(line, kind, here, link_characters))
+        return blocks
+
+
+def _share_out(texts: list[str], lines: list[str]) -> list[int]:
+    """How many characters of links each line has, given the links' texts in order."""
+    linked, at = [0] * len(lines), 0
+    for text in texts:
+        here = next((number for number in range(at, len(lines)) if text in lines[number]), at)
+        linked[here] += len(text)
+        at = here
+    return linked

@@ -33,9 +33,10 @@ _KEYS = {
 _COLONLESS = re.compile(r"(user[ -]?agent|allow|dis+all?ow|crawl-?delay|sitemap)\s+(\S.*)", re.I)
 _TOKEN = re.compile(r"[a-zA-Z_\-]+")
 _AGENT_SPLIT = re.compile(r"[\s,;]+")
+_NO_UTF8 = re.compile(r"[\ud800-\udfff]+")
 _VERSION = re.compile(r"[/*].*")
 _NUMBER = re.compile(r"([0-9]{1,12}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})\s*(?:s|secs?|seconds?)?", re.I)
-_TAG = re.compile(r"<[^<>]{0,200}>")
+_TAG = re.compile(r"</?(?:br|p|pre|html|body|head|title|div|span|font|h[1-6])(?:\s[^<>]{0,200})?/?>", re.I)
 _PLAIN = re.compile(r"[A-Za-z0-9\-._~/?=&:@!'(),;+]*")
 _NEEDS_ESCAPE = re.compile(r"[^A-Za-z0-9\-._~/?=&:@!'(),;+%#\[\]]+")
 
@@ -114,12 +115,8 @@ class Matcher:
         self._plain: dict[str, bool] = {}
         wild: dict[str, bool] = {}
         for allow, pattern in group.rules:
-            literal = pattern.rstrip("*") if "$" not in pattern else pattern
-            store = wild if "*" in literal or literal.endswith("$") else self._plain
-            # Without its final stars a pattern matches the same paths, but its length as written decides (2.2.2).
-            if store is self._plain and literal != pattern:
-                store, literal = wild, pattern
-            store[literal] = store.get(literal, False) or allow
+            store = wild if "*" in pattern or pattern.endswith("$") else self._plain
+            store[pattern] = store.get(pattern, False) or allow
         self._lengths = sorted({len(pattern) for pattern in self._plain}, reverse=True)
         order = sorted(wild.items(), key=lambda item: (-len(item[0]), not item[1]))
         self._wild = [(len(pattern), allow, _Pattern(pattern)) for pattern, allow in order]
@@ -270,7 +267,7 @@ class _Reader:
         elif key == "delay":
             self._delay(value)
         elif key == "sitemap" and value:
-            self.sitemaps.append(value.encode("utf-8", "replace").decode())
+            self.sitemaps.append(_NO_UTF8.sub(_escape_run, value))
 
     def _agent(self, value: str) -> None:
         if not self._open:

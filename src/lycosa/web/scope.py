@@ -24,6 +24,7 @@ Mode = Literal["host", "domain", "web"]
 RuleKind = Literal["host", "domain", "below", "path", "prefix", "re"]
 _LONGEST_RULE = 2_000
 _NAME = re.compile(r"[a-z0-9_\-.]+|\[[0-9a-f:.]+\]")
+_NOT_A_NAME = re.compile(r"[/?#@\\]|:(?![0-9a-fA-F:.]*\])")  # a path, a port or credentials behind it: not a bare name
 _MEDIA = frozenset(
     "7z aac ai aif apk avi avif bin bmp bz2 cab class css csv dat deb dll dmg doc docx dotx eot eps exe flac flv gif "
     "gz heic ico ics iso jar jpeg jpg js json jxl key m3u8 m4a m4v mid mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg "
@@ -77,9 +78,10 @@ def read_rule(text: str) -> Rule:
             return Rule("path", parse(path, "http://x/")[len("http://x") :])
         if text.startswith(("http://", "https://")):
             return Rule("prefix", parse(text))
-        name = cut(parse(f"http://{value if colon and kind in ('host', 'domain') else text}/")).host.rstrip(".")
-        if not _NAME.fullmatch(name):
-            raise BadRule(name)
+        given = value if colon and kind in ("host", "domain") else text
+        name = cut(parse(f"http://{given}/")).host.rstrip(".")
+        if not _NAME.fullmatch(name) or _NOT_A_NAME.search(given):
+            raise BadRule(given)
     except (BadInput, ValueError):
         hint = "write host:NAME, domain:NAME, /PATH, re:PATTERN or a URL"
         raise BadRule(f"{text!r} is not a scope rule: {hint}") from None

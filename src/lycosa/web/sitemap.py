@@ -107,15 +107,15 @@ def _address(base: Base, text: str) -> str | None:
 
 _UNUSABLE = re.compile(r"\n|&[A-Za-z]\w*;")  # two locations run together; an entity that nobody defined
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._\-]{1,40})[\"']", re.I)
-_ROOT = re.compile(r"<(?:([A-Za-z_][\w.\-]*):)?(urlset|sitemapindex|rss|rdf|feed|html|body|head)\b[^>]*>", re.I)
+_ROOT = re.compile(r"<(?:([A-Za-z_][\w.\-]*):)?(urlset|sitemapindex|rss|rdf|feed|html|body|head)\b", re.I)
 _KINDS: dict[str, Kind] = {"urlset": "urlset", "sitemapindex": "index", "rss": "feed", "rdf": "feed", "feed": "feed"}
 _TOKEN = re.compile(
     r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)"
-    r"|<!--.*?(?:-->|\Z)|<[?!][^>]*+>"
+    r"|<!--.*?(?:-->|\Z)|<[?!][^>]*+(?:>|\Z)"
     r"|<(/?)(?:([A-Za-z_][\w.\-]*+):)?([A-Za-z_][\w.\-]*+)((?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)>",
     re.S,
 )
-_ATTRIBUTE = re.compile(r"([A-Za-z_:][\w:.\-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTE = re.compile(r"(?<![\w:.\-])([A-Za-z_:][\w:.\-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
 _ENTRIES = {"urlset": {"url"}, "index": {"sitemap"}, "feed": {"item", "entry"}}
 _FIELDS = {
     "urlset": frozenset(("loc", "lastmod", "changefreq", "priority")),

@@ -24,11 +24,13 @@ _REBUILT_ELEMENTS = 500_000
 _FEW_OPEN, _MANY_OPEN = 30, 300
 _MANY_STYLED = 500
 _LONG_TAG = 9_000  # bytes: room for too many attributes
+_LONGEST_NAME = 100
 _MANY_ATTRIBUTES = 2_000
 _MOST_ATTRIBUTES = 100
 _MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
 _LESS, _SLASH = b"</"
 _LONG_TAG = 9_000  # characters: room for too many attributes
+_LONGEST_NAME = 100
 _MANY_ATTRIBUTES = 2_000
 _MOST_ATTRIBUTES = 100
 _MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
@@ -131,15 +133,18 @@ def _depth_bound(letters: _Bytes, tags: _Places, is_closing: np.ndarray[tuple[in
 
 def _has_long_tag(html: bytes) -> bool:
     """Is there a tag with thousands of attributes? Looks at a few places, not at every byte."""
-    step = _LONG_TAG // 2
-    for start in range(0, len(html) - step, step):
+    step, start = _LONG_TAG // 2, 0
+    while start < len(html) - step:
         end = html.find(b">", start)
-        if end < 0 or end - start > step:
+        end = len(html) if end < 0 else end
+        if end - start > step:
             opened = html.rfind(b"<", max(0, start - step), start + step)
-            if opened >= 0 and (end < 0 or end - opened > _LONG_TAG):
-                tag = _TOKEN.match(html, opened)
-                if tag is not None and tag[3] is not None and len(_ATTRIBUTE.findall(tag[3])) > _MANY_ATTRIBUTES:
+            if opened >= 0 and end - opened > _LONG_TAG:
+                tag = _TOKEN.match(html[opened : opened + 20 * _LONG_TAG])
+                if tag is None or (tag[3] is not None and len(_ATTRIBUTE.findall(tag[3])) > _MANY_ATTRIBUTES):
                     return True
+            start = end
+        start += step
     return False
 
 
@@ -202,7 +207,7 @@ def flatten(html: bytes) -> bytes:
             out.append(html[at:start].replace(b"<", b"&lt;"))
         at = end
         closing, name, attributes = token.groups()
-        if name is None:
+        if name is None or len(name) > _LONGEST_NAME:
             continue
         name = name.lower()
         if closing:

@@ -16,13 +16,11 @@ from typing import TypeVar
 import msgspec
 
 _SESSION = re.compile(r"/\((?:[A-Z]\([0-9a-z]{16,}\))+\)/|[;/](?:sid|session|jsessionid)[=-][0-9a-z]{16,}", re.I)
-_DATE_PARAMETER = re.compile(
-    r"[?&](?:[^=&]*(?:date|day|month|year|week)[^=&]*|from|to|start|end|tribe-bar-date)=(\d{4})(?!\d)", re.I
-)
+_DATE_NAME = re.compile(r"date|day|month|year|week", re.I)
+_DATE_NAMES = frozenset(("from", "to", "start", "end"))
+_YEAR = re.compile(r"(\d{4})(?!\d)")
 _DATE_PATH = re.compile(r"/(\d{4})[/\-](?:0?[1-9]|1[0-2])(?:[/\-]\d{1,2})?(?=[/?.]|$)")
-_DATE_SHAPE = re.compile(
-    r"(?<!\d)(?:19|2\d)\d\d[/\-.]?(?:0?[1-9]|1[0-2])(?!\d)|[?&][^=&]*(?:date|day|month|year|week)[^=&]*=\d", re.I
-)
+_DATE_SHAPE = re.compile(r"(?<!\d)(?:19|2\d)\d\d[/\-.]?(?:0?[1-9]|1[0-2])(?!\d)")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_PERIOD = 3
 _Key = tuple[str, str]
@@ -44,7 +42,7 @@ class TrapRules(msgspec.Struct, frozen=True):
         if len(url) > self.max_length:
             return "trap.length"
         start = url.find("/", url.find("://") + 3)
-        path, mark, query = url[max(start, 0) :].partition("?")
+        path, _, query = url[max(start, 0) :].partition("?")
         segments = path.split("/")[1:]
         if len(segments) > self.max_segments:
             return "trap.depth"
@@ -54,11 +52,19 @@ class TrapRules(msgspec.Struct, frozen=True):
             return "trap.parameters"
         if _SESSION.search(path):
             return "trap.session"
-        return "trap.calendar" if self._is_far(path + mark + query, year) else None
+        years = [*_DATE_PATH.findall(path), *(found[1] for value in _dates(query) if (found := _YEAR.match(value)))]
+        near = range(year - self.years_back, year + self.years_ahead + 1)
+        return "trap.calendar" if any(int(each) not in near for each in years) else None
 
-    def _is_far(self, target: str, year: int) -> bool:
-        found = _DATE_PARAMETER.search(target) or _DATE_PATH.search(target)
-        return found is not None and not year - self.years_back <= int(found[1]) <= year + self.years_ahead
+
+def _dates(query: str) -> list[str]:
+    """The values of parameters that are named like dates and look like numbers."""
+    pairs = [pair.partition("=") for pair in query.split("&")] if query else []
+    return [
+        value
+        for name, _, value in pairs
+        if value[:1].isdigit() and (name.lower() in _DATE_NAMES or _DATE_NAME.search(name))
+    ]
 
 
 def repeats(segments: list[str]) -> int:
@@ -89,7 +95,7 @@ class Patterns:
         path, mark, query = url.partition("?")
         if mark and self._has_too_many_names(host, path, query):
             return "trap.facets"
-        if _DATE_SHAPE.search(url) and self._has_too_many_dates(host, path, query):
+        if (_DATE_SHAPE.search(url) or _dates(query)) and self._has_too_many_dates(host, path, query):
             return "trap.calendar"
         return None
 

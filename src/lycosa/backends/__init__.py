@@ -1,0 +1,1 @@
+"""One technology each, never each other."""

@@ -1,0 +1,49 @@
+"""Which kept connection the other side has closed in the meantime.
+
+libcurl looks only once a second whether the connections it keeps are still alive. A server that hangs up just when it
+is asked again (after five seconds of silence, say, by a crawler that waits five seconds) would get a request on a dead
+connection every other time. So the socket is looked at right before: there is nothing to read on a connection that is
+well, and looking takes nothing away.
+
+A descriptor may belong to something else by now. Then the answer may be wrong, which costs a new connection or
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+
+_MOST = 10_000
+_LOOK = socket.MSG_PEEK | socket.MSG_DONTWAIT
+
+
+class KeptSockets:
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], int] = {}  # by origin and address, oldest first
+
+    def note(self, origin: str, address: str, fd: int) -> None:
+        """The connection that carried the last answer; -1 if it is closed."""
+        if fd >= 0:
+            self._known[origin, address] = fd
+            if len(self._known) > _MOST:
+                del self._known[next(iter(self._known))]
+
+    def is_dead(self, origin: str, address: str) -> bool:
+        fd = self._known.pop((origin, address), -1)
+        return fd >= 0 and not _is_quiet(fd)
+
+
+def _is_quiet(fd: int) -> bool:
+    try:
+        seen = socket.socket(fileno=fd)
+    except OSError:
+        return False
+    try:
+        seen.recv(1, _LOOK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        seen.detach()  # it is libcurl's to close
+    return False

@@ -1,0 +1,225 @@
+"""HTTP by libcurl (pycurl): one request in, an answer or the trouble with it out.
+
+Names are resolved by the resolver that was given and each address is judged before a connection and again by the
+connection itself, so no change of DNS in between can lead anywhere else. Of the addresses that may be asked up to three
+are tried, within the time for connecting, and the one that worked is preferred while the name still has it. Connections
+are kept per scheme, host, port and address: when a name moves, those to its old address are never used again.
+
+One fetch sends at most one request. When a kept connection breaks before the answer, the trouble is `closed.empty` and
+trying again is the caller's decision; redirects, likewise, are answers and not followed. What a server does is a value,
+never an exception. Times count from the beginning of `fetch`; the time for the first byte from the request.
+
+How much is fetched at once is the caller's to bound (`fetch.slots`). A fetch that is cancelled closes its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import pycurl
+
+from lycosa.backends.curl_kept import KeptSockets
+from lycosa.backends.curl_multi import CurlLoop, Ended
+from lycosa.backends.curl_transfer import Transfer
+from lycosa.backends.curl_trouble import kind_of
+from lycosa.backends.curl_watch import Watch
+from lycosa.config import Fetch
+from lycosa.errors import BadInput
+from lycosa.model import Ask, Response, Timings, Trouble
+from lycosa.web.addresses import NoAddress, OwnHosts, Resolved, may_connect, refusal
+from lycosa.web.url import host_of
+
+MOST_ADDRESSES = 3
+_MOST_PREFERRED = 10_000
+_KINDS = {
+    "headers": ("headers.too_large", "the head is longer than 64 KiB or 200 lines"),
+    "resend": ("closed.empty", "a kept connection was closed before the answer"),
+    "framing": ("protocol", "more is sent around the content than content"),
+    "address": ("address.refused", "the connection leads to another address than the one chosen"),
+    "connect": ("connect.timeout", "no connection in time"),
+    "first_byte": ("timeout.first_byte", "no answer in time"),
+    "slow": ("timeout.total", "the answer came too slowly"),
+    "total": ("timeout.total", "the answer was not complete in time"),
+}
+
+
+class FindsAddresses(Protocol):
+    async def resolve(self, host: str) -> Resolved | NoAddress: ...
+
+
+class TellsTime(Protocol):
+    def now(self) -> float: ...
+    def wall(self) -> float: ...
+
+
+class _Visit(NamedTuple):
+    """What stays the same over all addresses that are tried."""
+
+    ask: Ask
+    began_at: float  # on the clock
+    began_wall: float
+    resolved_s: float
+    connect_by: float  # on the event loop's time, like the next
+    total_at: float
+
+
+class CurlFetcher:
+    def __init__(
+        self,
+        *,
+        settings: Fetch,
+        agent: str,
+        resolver: FindsAddresses,
+        own: OwnHosts,
+        clock: TellsTime,
+        ca_file: str | None = None,
+    ) -> None:
+        self._settings, self._agent, self._ca_file = settings, agent, ca_file
+        self._resolver, self._own, self._clock = resolver, own, clock
+        self._curls = CurlLoop(most_connections=2 * settings.slots)
+        self._kept = KeptSockets()
+        self._idle: list[Transfer] = []
+        self._preferred: dict[str, str] = {}  # the address that worked, by host, oldest use first
+
+    async def fetch(self, ask: Ask) -> Response | Trouble:
+        began_at, began_wall = self._clock.now(), self._clock.wall()
+        loop_at = asyncio.get_running_loop().time()
+        if not ask.url.startswith(("http://", "https://")):
+            return Trouble(ask.url, "url.unusable", "neither http nor https", None, began_wall, Timings())
+        host = host_of(ask.url)
+        found = await self._resolver.resolve(host)
+        resolved_s = self._clock.now() - began_at
+        timings = Timings(resolve_s=resolved_s, total_s=resolved_s)
+        if isinstance(found, NoAddress):
+            return Trouble(ask.url, found.kind, found.detail, None, began_wall, timings)
+        addresses = self.candidates(host, found.addresses)
+        if not addresses:
+            why = ", ".join(f"{each} is {refusal(each)}" for each in found.addresses[:MOST_ADDRESSES])
+            return Trouble(ask.url, "address.refused", why, found.addresses[0], began_wall, timings)
+        settings = self._settings
+        visit = _Visit(
+            ask,
+            began_at,
+            began_wall,
+            resolved_s,
+            loop_at + resolved_s + settings.connect_timeout,
+            loop_at + settings.timeout,
+        )
+        return await self._try_each(visit, host, addresses)
+
+    def candidates(self, host: str, addresses: tuple[str, ...]) -> list[str]:
+        """The addresses that `fetch` would try, in order: those that may be asked, the one that worked last first."""
+        allowed = [each for each in addresses if may_connect(self._own, host, each)]
+        preferred = self._preferred.get(host)
+        if preferred in allowed:
+            allowed.remove(preferred)
+            allowed.insert(0, preferred)
+        return allowed[:MOST_ADDRESSES]
+
+    async def aclose(self) -> None:
+        """Close all connections; a fetch under way raises."""
+        self._curls.close()
+        for transfer in self._idle:
+            transfer.close()
+        self._idle.clear()
+
+    async def _try_each(self, visit: _Visit, host: str, addresses: list[str]) -> Response | Trouble:
+        for left in range(len(addresses), 0, -1):
+            address = addresses[-left]
+            transfer = self._idle.pop() if self._idle else Transfer(self._agent, self._clock.wall, self._ca_file)
+            try:
+                reply = await self._exchange(visit, transfer, address, left)
+                was_sent = bool(transfer.sent_at)
+            finally:
+                self._curls.stop(transfer.curl)
+                self._idle.append(transfer)
+            if was_sent:
+                self._prefer(host, address)
+            if was_sent or isinstance(reply, Response) or not reply.kind.startswith("connect."):
+                break
+        return reply
+
+    def _prefer(self, host: str, address: str) -> None:
+        self._preferred.pop(host, None)
+        self._preferred[host] = address
+        if len(self._preferred) > _MOST_PREFERRED:
+            del self._preferred[next(iter(self._preferred))]
+
+    async def _exchange(self, visit: _Visit, transfer: Transfer, address: str, left: int) -> Response | Trouble:
+        ask, settings = visit.ask, self._settings
+        max_body = settings.max_body if ask.max_body is None else min(ask.max_body, settings.max_body)
+        origin = ask.url[: ask.url.index("/", len("https://"))]
+        transfer.prepare(ask.url, address, max_body, ask.headers, self._kept.is_dead(origin, address))
+        now = asyncio.get_running_loop().time()
+        offset_s = self._clock.now() - visit.began_at
+
+        transfer.give_up = partial(self._curls.stop, transfer.curl)
+        ended = self._curls.start(transfer.curl)
+        watch = Watch(settings, transfer, max(0.0, visit.connect_by - now) / left, visit.total_at)
+        try:
+            how = await ended
+        finally:
+            watch.end()
+        if transfer.is_plain:
+            self._kept.note(origin, address, how.fd)
+        return self._settle(visit, transfer, how, self._timings(visit, transfer, offset_s))
+
+    def _timings(self, visit: _Visit, transfer: Transfer, offset_s: float) -> Timings:
+        info = transfer.curl.getinfo
+        phases = (info(pycurl.CONNECT_TIME), info(pycurl.APPCONNECT_TIME), info(pycurl.STARTTRANSFER_TIME))
+        is_fresh = info(pycurl.NUM_CONNECTS) > 0
+        connect_s, tls_s, first_byte_s = (offset_s + each if each else 0.0 for each in phases)
+        total_s = self._clock.now() - visit.began_at
+        return Timings(
+            visit.resolved_s,
+            connect_s if is_fresh else 0.0,
+            tls_s if is_fresh else 0.0,
+            first_byte_s if transfer.received_bytes else 0.0,
+            total_s,
+        )
+
+    def _settle(self, visit: _Visit, transfer: Transfer, how: Ended, timings: Timings) -> Response | Trouble:
+        started_at = transfer.sent_at or visit.began_wall
+        stopped = transfer.stopped
+        is_answer = how.code == 0 or stopped in ("length", "total", "slow")
+        if is_answer and transfer.is_head_whole:
+            return _respond(visit.ask.url, transfer, started_at, timings)
+        if stopped in _KINDS:
+            kind, detail = _KINDS[stopped]
+        elif how.code == 0:
+            kind, detail = "closed.empty", "no final answer came"
+        else:
+            system_error = transfer.curl.getinfo(pycurl.OS_ERRNO)
+            kind = kind_of(how.code, how.said, system_error, head_came=transfer.is_head_whole)
+            detail = how.said or f"error {how.code} of libcurl"
+        return Trouble(visit.ask.url, kind, detail, transfer.address, started_at, timings)
+
+
+def _respond(url: str, transfer: Transfer, started_at: float, timings: Timings) -> Response:
+    version, _, rest = transfer.head_lines[0].rstrip(b"\r\n").partition(b" ")
+    status, _, reason = rest.strip().partition(b" ")
+    payload, body, truncated = transfer.body()
+    return Response(
+        url=url,
+        status=int(status),
+        reason=reason.decode("latin-1"),
+        version=version.removeprefix(b"HTTP/").decode("latin-1"),
+        headers=transfer.headers,
+        request_head=transfer.request_head,
+        head=transfer.head,
+        payload=payload,
+        body=body,
+        truncated="time" if transfer.stopped in ("total", "slow") else truncated,
+        address=transfer.address,
+        started_at=started_at,
+        timings=timings,
+    )
+
+
+def write_agent(name: str, version: str, contact: str) -> str:
+    """The User-Agent: who crawls, and where to reach whoever answers for it."""
+    if any(letter < " " or letter == "\x7f" for letter in name + version + contact):
+        raise BadInput("the crawler's name and contact cannot hold line breaks: write them on one line")
+    return f"{name}/{version} (+{contact})" if contact else f"{name}/{version}"
