@@ -8,7 +8,7 @@ import random
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pycurl
@@ -82,8 +82,10 @@ class Server:
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
-            self.tasks.discard(task)
             writer.close()
+            with suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+            self.tasks.discard(task)
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
@@ -107,7 +109,7 @@ async def serving(serve_one: Any, *addresses: str) -> AsyncIterator[Server]:
     server = Server(serve_one)
     opened = []
     for address in addresses or ("127.0.0.1",):
-        opened.append(await asyncio.start_server(server.talk, address, server.port))
+        opened.append(await asyncio.start_server(server.talk, address, server.port, backlog=512))
         server.port = opened[-1].sockets[0].getsockname()[1]
     try:
         yield server
@@ -205,6 +207,16 @@ def test_a_header_with_a_line_break_is_our_own_mistake_and_sends_nothing() -> No
                 await fetcher.fetch(Ask(server.url(), (("X", "a\r\nEvil: b"),)))
             assert server.heads == []
             await get(fetcher, server.url())
+
+    run(main())
+
+
+def test_passwords_in_links_are_not_used() -> None:
+    async def main() -> None:
+        async with serving(answering(PAGE)) as server, fetching() as fetcher:
+            got = await get(fetcher, f"http://user:p%40ss@127.0.0.1:{server.port}/a@b")
+            assert got.request_head.startswith(f"GET /a@b HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode())
+            assert b"Authorization" not in got.request_head
 
     run(main())
 

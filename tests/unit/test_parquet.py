@@ -198,6 +198,6 @@ def test_duckdb_and_polars_read_a_table_as_it_is(tmp_path):
     write_table(tmp_path, "pages", [page(), page(bytes=6)], 1, 2, DAY)
     where = f"{tmp_path}/pages/**/*.parquet"
     query = f"select count(*), sum(bytes), max(date)::varchar from read_parquet('{where}', hive_partitioning=true)"
-    assert duckdb.sql(query).fetchone() == (2, 1240, DAY)
+    assert duckdb.connect().execute(query).fetchall() == [(2, 1240, DAY)]
     frame = polars.scan_parquet(tmp_path / "pages", hive_partitioning=True).collect()
     assert frame["simhash"].to_list() == [2**64 - 1] * 2

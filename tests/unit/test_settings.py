@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lycosa.config import Settings, describe, from_tree, load, read_assignment, read_value, schema, show
@@ -155,6 +155,7 @@ def test_settings_shown_are_a_file_that_reads_back(tmp_path: Path) -> None:
 
 
 @given(st.floats(1, 1e9), st.integers(0, 10**14), st.text(max_size=20))
+@example(1.0, 0, '\x7f\x00\\"\n')
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_settings_shown_read_back_to_the_precision_shown(
     tmp_path: Path, delay: float, size: int, text: str

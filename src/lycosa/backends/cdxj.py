@@ -162,13 +162,16 @@ def write_index(out: Path, warc_files: Iterable[Path]) -> int:
     """Write the sorted index of these files and return its number of lines; `out` appears only when it is complete."""
     unfinished = out.with_name(f"{out.name}.part")
     count = 0
-    with unfinished.open("wb") as file:
-        for line in sorted_lines(line for path in warc_files for line in lines_of(path)):
-            file.write(line.encode() + b"\n")
-            count += 1
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(out)
+    try:
+        with unfinished.open("wb") as file:
+            for line in sorted_lines(line for path in warc_files for line in lines_of(path)):
+                file.write(line.encode() + b"\n")
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return count
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import aiodns
 import pycares
 
+from lycosa.errors import LycosaError
 from lycosa.web.addresses import NoAddress, Resolved, read_address
 
 SHORTEST_S, LONGEST_S = 30.0, 86_400.0
@@ -54,6 +55,7 @@ class Resolver:
         self._known: dict[str, tuple[Resolved | NoAddress, float]] = {}  # oldest use first
         self._asked: dict[str, asyncio.Task[Resolved | NoAddress]] = {}
         self._channel: aiodns.DNSResolver | None = None  # begun by the first question, which has a loop
+        self._is_closed = False
 
     async def resolve(self, host: str) -> Resolved | NoAddress:
         known = self._known.pop(host, None)
@@ -62,13 +64,22 @@ class Resolver:
             return known[0]
         if (literal := read_address(host)) is not None:
             return Resolved((str(literal),), math.inf)
+        if self._is_closed:
+            raise LycosaError("The resolver is closed: make a new one to ask more.")
         task = self._asked.get(host)
         if task is None:
             task = self._asked[host] = asyncio.create_task(self._ask(host))
             task.add_done_callback(lambda _: self._asked.pop(host, None))
-        return await asyncio.shield(task)  # one who leaves takes nothing from the others
+        try:
+            return await asyncio.shield(task)  # one who leaves takes nothing from the others
+        except asyncio.CancelledError:
+            if self._is_closed and task.cancelled():
+                raise LycosaError("The resolver was closed in the middle of a question.") from None
+            raise
 
     async def aclose(self) -> None:
+        """End all questions; whoever waits for one gets an error."""
+        self._is_closed = True
         tasks = list(self._asked.values())
         for task in tasks:
             task.cancel()

@@ -85,7 +85,8 @@ class CurlFetcher:
 
     async def fetch(self, ask: Ask) -> Response | Trouble:
         began_at, began_wall = self._clock.now(), self._clock.wall()
-        loop_at = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        total_at = loop.time() + self._settings.timeout
         if not ask.url.startswith(("http://", "https://")):
             return Trouble(ask.url, "url.unusable", "neither http nor https", None, began_wall, Timings())
         host = host_of(ask.url)
@@ -98,15 +99,8 @@ class CurlFetcher:
         if not addresses:
             why = ", ".join(f"{each} is {refusal(each)}" for each in found.addresses[:MOST_ADDRESSES])
             return Trouble(ask.url, "address.refused", why, found.addresses[0], began_wall, timings)
-        settings = self._settings
-        visit = _Visit(
-            ask,
-            began_at,
-            began_wall,
-            resolved_s,
-            loop_at + resolved_s + settings.connect_timeout,
-            loop_at + settings.timeout,
-        )
+        connect_by = loop.time() + self._settings.connect_timeout
+        visit = _Visit(ask, began_at, began_wall, resolved_s, connect_by, total_at)
         return await self._try_each(visit, host, addresses)
 
     def candidates(self, host: str, addresses: tuple[str, ...]) -> list[str]:
@@ -134,12 +128,18 @@ class CurlFetcher:
                 was_sent = bool(transfer.sent_at)
             finally:
                 self._curls.stop(transfer.curl)
-                self._idle.append(transfer)
+                self._put_back(transfer)
             if was_sent:
                 self._prefer(host, address)
             if was_sent or isinstance(reply, Response) or not reply.kind.startswith("connect."):
                 break
         return reply
+
+    def _put_back(self, transfer: Transfer) -> None:
+        if len(self._idle) < self._settings.slots:
+            self._idle.append(transfer)
+        else:
+            transfer.close()
 
     def _prefer(self, host: str, address: str) -> None:
         self._preferred.pop(host, None)
@@ -151,10 +151,10 @@ class CurlFetcher:
         ask, settings = visit.ask, self._settings
         max_body = settings.max_body if ask.max_body is None else min(ask.max_body, settings.max_body)
         origin = ask.url[: ask.url.index("/", len("https://"))]
-        transfer.prepare(ask.url, address, max_body, ask.headers, self._kept.is_dead(origin, address))
+        url = ask.url if "@" not in origin else _without_credentials(ask.url, origin)
+        transfer.prepare(url, address, max_body, ask.headers, self._kept.is_dead(origin, address))
         now = asyncio.get_running_loop().time()
         offset_s = self._clock.now() - visit.began_at
-
         transfer.give_up = partial(self._curls.stop, transfer.curl)
         ended = self._curls.start(transfer.curl)
         watch = Watch(settings, transfer, max(0.0, visit.connect_by - now) / left, visit.total_at)
@@ -195,6 +195,12 @@ class CurlFetcher:
             kind = kind_of(how.code, how.said, system_error, head_came=transfer.is_head_whole)
             detail = how.said or f"error {how.code} of libcurl"
         return Trouble(visit.ask.url, kind, detail, transfer.address, started_at, timings)
+
+
+def _without_credentials(url: str, origin: str) -> str:
+    """A password in a link is not ours to use."""
+    scheme, _, authority = origin.partition("://")
+    return f"{scheme}://{authority.rpartition('@')[2]}{url[len(origin) :]}"
 
 
 def _respond(url: str, transfer: Transfer, started_at: float, timings: Timings) -> Response:

@@ -56,8 +56,7 @@ class RocksStore:
         return value
 
     def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        values: list[bytes | None] = self._families[family].get(list(keys)) if keys else []
-        return values
+        return list(self._families[family].get(list(keys)) or []) if keys else []
 
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         options = ReadOptions()

@@ -1,9 +1,9 @@
 """Writes what was fetched as WARC 1.1 (ISO 28500:2017), each record a gzip member of its own.
 
 A visit is one group of three records, request, then response or revisit, then metadata, written with one `write`:
-a crash can tear only the last group, and `warc_read.repair` cuts it off. The ids of a group's records are derived
+a crash can tear only the last group, and `warc_check.repair` cuts it off. The ids of a group's records are derived
 from the file's own id and the group's offset, so the start of a group can be told from any bytes that look like one.
-Files begin with a warcinfo record, are never opened again for appending, and are made read-only once complete.
+Files begin with a warcinfo record, are synced before the next one is begun, and are never opened again for appending.
 
 Heads are kept as received, with these exceptions, which readers need: line ends are CRLF, a status line other than
 HTTP/1.x (HTTP/2, say) is made up from the status, and since payloads are stored without transfer coding, a
@@ -34,7 +34,6 @@ FORMAT = 1  # of what is ours in a file: the order in a group and the ids. The r
 FORMAT_FIELD = "lycosa-format"
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-SEALED = 0o444
 UNNAMED = ".part"  # ends the hidden name of a file whose first record is being written
 _END = b"\r\n\r\n"
 # Every line has something visible in it: some readers take a line of other bytes for the end of the head.
@@ -133,16 +132,9 @@ class WarcWriter:
         self._is_entry_synced = True
 
     def close(self) -> None:
-        """Sync and seal the file; the next append starts another one."""
-        if self._fd < 0:
-            return
+        """Sync and close the file; the next append starts another one."""
         self.sync()
-        try:
-            os.fchmod(self._fd, SEALED)
-            os.fsync(self._fd)
-        except OSError as error:
-            raise self._failed(error) from error
-        finally:
+        if self._fd >= 0:
             self._abandon()
 
     def _open(self, now: float) -> None:
@@ -153,7 +145,7 @@ class WarcWriter:
         unnamed = path.with_name(f".{path.name}{UNNAMED}")
         identity = self._new_id()
         try:
-            self._fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            self._fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
             self._name, self._end, self._file_id, self._is_entry_synced = path.name, 0, identity.bytes, False
             lock(self._fd)
             self._write(_compress(_warcinfo(identity, path.name, now, self._about), b"", self._level))

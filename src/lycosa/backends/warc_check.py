@@ -2,12 +2,12 @@
 
 `verify` re-reads everything: gzip checksums, record structure, lengths, block and payload digests, the order and the
 ids of groups, and that every revisit refers to a stored response. A flipped bit is found, except where it changes
-nothing that can be read (the up to seven bits that fill the last byte of a deflate stream).
+nothing that can be read (the bits that fill the last byte of a deflate stream, say).
 
 `repair` cuts each file at its last whole group. It reads only the end of a file: group ids depend on the offset, so
-the first group found there is a true one and not a copy inside a payload, and everything before the last second was
-synced. It never touches a file that is being written or that Lycosa did not write, and removes only files without
-even a whole first record.
+the first group found there is a true one and not a copy inside a payload, and what comes before was synced. It never
+touches a file that is being written or that Lycosa did not write, leaves damage alone that no crash does (a flipped
+bit with whole groups after it is for `verify` to tell), and removes only files without even a whole first record.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ import numpy
 from isal import isal_zlib
 from xxhash import xxh3_64_intdigest
 
-from lycosa.backends.warc import FORMAT, FORMAT_FIELD, SEALED, UNNAMED, group_ids, is_being_written
+from lycosa.backends.warc import FORMAT, FORMAT_FIELD, UNNAMED, group_ids, is_being_written
 from lycosa.backends.warc_read import BAD_GZIP, PLAIN_MAGIC, Record, Unreadable, is_group, iter_records
 
-UNSYNCED_BYTES = 1 << 26  # more than a writer appends between two syncs
-_SEALED_BYTES = 1 << 20  # of a file that was closed in good order a glance is enough
+UNSYNCED_BYTES = 1 << 25  # more than a writer appends between two syncs
+_SYNCED_BYTES = 1 << 20  # of a file that was followed by another a glance is enough
+_HOLE = bytes(512)  # what a power failure leaves of a block; deflate never writes as many zeros
 _CHUNK = 1 << 20
 _ALGORITHMS = {"sha256": "sha256", "sha-256": "sha256", "sha1": "sha1", "sha-1": "sha1", "md5": "md5"}
 _MOST_FAULTS = 10_000
@@ -60,15 +61,22 @@ def repair(directory: Path, prefix: str = "") -> list[str]:
             if not is_being_written(file.fileno()):
                 left.unlink()
     done: list[str] = []
-    for path in warc_files(directory, prefix):
+    paths = warc_files(directory, prefix)
+    newest = {_writer_of(path): path for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns)}
+    for path in paths:
         with path.open("rb") as file:
             if not is_being_written(file.fileno()):
-                done += _mend(path, file)
+                is_newest = newest[_writer_of(path)] == path
+                done += _mend(path, file, UNSYNCED_BYTES if is_newest else _SYNCED_BYTES)
     return done
 
 
-def _mend(path: Path, file: BinaryIO) -> list[str]:
-    state = os.fstat(file.fileno())
+def _writer_of(path: Path) -> str:
+    return path.name.rsplit("-", 2)[0]
+
+
+def _mend(path: Path, file: BinaryIO, window: int) -> list[str]:
+    size = os.fstat(file.fileno()).st_size
     first = next(iter_records(file), None)
     if first is None or first.is_torn or not file_begins(file):
         path.unlink()
@@ -76,14 +84,19 @@ def _mend(path: Path, file: BinaryIO) -> list[str]:
     file_id = own_id(first, path.name)
     if file_id is None:
         return []
-    is_sealed = not state.st_mode & 0o222
-    end = _sound_end(file, first.length, state.st_size, file_id, _SEALED_BYTES if is_sealed else UNSYNCED_BYTES)
-    if end < state.st_size and is_sealed and _next_start(file, end + 1, state.st_size, file_id) is not None:
+    end = _sound_end(file, first.length, size, file_id, window)
+    if end == size:
+        return []
+    follows = _next_start(file, end + 1, size, file_id)
+    if follows is not None and not _has_hole(file, end, follows):
         return [f"{path.name}: damaged at byte {end} but not torn, so left as it is; lycosa verify tells more"]
-    if end < state.st_size or not is_sealed:
-        _cut(path, end)
-    cut = state.st_size - end
-    return [f"{path.name}: cut {cut} bytes of an unfinished group at byte {end}"] if cut else []
+    _cut(path, end)
+    return [f"{path.name}: cut {size - end} bytes of an unfinished group at byte {end}"]
+
+
+def _has_hole(file: BinaryIO, start: int, end: int) -> bool:
+    file.seek(start)
+    return _HOLE in file.read(end - start)
 
 
 def whole_bytes(path: Path) -> int:
@@ -94,7 +107,7 @@ def whole_bytes(path: Path) -> int:
         file_id = own_id(first, path.name) if first else None
         if first is None or file_id is None or not is_being_written(file.fileno()):
             return size
-        return _sound_end(file, first.length, size, file_id, _SEALED_BYTES)
+        return _sound_end(file, first.length, size, file_id, _SYNCED_BYTES)
 
 
 def file_begins(file: BinaryIO) -> bool:
@@ -145,14 +158,9 @@ def _is_start(file: BinaryIO, at: int, file_id: bytes) -> bool:
 
 
 def _cut(path: Path, end: int) -> None:
-    path.chmod(0o644)
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.ftruncate(fd, end)
-        os.fchmod(fd, SEALED)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    with path.open("r+b") as file:
+        file.truncate(end)
+        os.fsync(file.fileno())
 
 
 def own_id(first: Record, name: str) -> bytes | None:
@@ -166,7 +174,10 @@ def own_id(first: Record, name: str) -> bytes | None:
         raise Unreadable(
             f"{name} has format {told[FORMAT_FIELD]}, this version knows {FORMAT}: use the newer Lycosa that wrote it"
         )
-    return UUID(first.identity[1:-1]).bytes
+    try:
+        return UUID(first.identity[1:-1]).bytes
+    except ValueError:
+        return None  # copied by a tool that gave it another kind of id
 
 
 def is_own_group(records: list[Record], file_id: bytes, start: int) -> bool:

@@ -13,6 +13,9 @@ import click
 
 import lycosa
 from lycosa.cli.config import config
+from lycosa.cli.crawl import crawl
+from lycosa.cli.look import explain, get, pages, status, verify
+from lycosa.cli.options import printable
 from lycosa.cli.sim import sim
 from lycosa.cli.trying import trying
 from lycosa.errors import LycosaError
@@ -29,9 +32,8 @@ def cli() -> None:
     """A polite web crawler and the search engine that stands on it."""
 
 
-cli.add_command(trying)
-cli.add_command(config)
-cli.add_command(sim)
+for command in (crawl, status, pages, get, explain, verify, trying, config, sim):
+    cli.add_command(command)
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -41,6 +43,17 @@ def run(arguments: list[str] | None = None) -> None:
 
 def _outcome(arguments: list[str] | None) -> int:
     try:
+        return _obey(arguments)
+    except BrokenPipeError:  # the reader of our output has gone, as in `lycosa … | head`
+        _forget_output()
+        return 0
+    except OSError as error:
+        _forget_output()
+        return _fail(f"{error.filename or 'standard output'} cannot be written: {error.strerror or error}")
+
+
+def _obey(arguments: list[str] | None) -> int:
+    try:
         code = cli.main(arguments, prog_name="lycosa", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
@@ -48,16 +61,21 @@ def _outcome(arguments: list[str] | None) -> int:
         click.echo(error.ctx.get_help() if error.ctx else "", err=True)
         return USAGE_ERROR
     except click.ClickException as error:
-        return _fail(error.format_message().replace("\n", " "))
+        return _fail(error.format_message())
     except LycosaError as error:
         return _fail(str(error))
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted")
-    except BrokenPipeError:  # the reader of our output has gone, as in `lycosa … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit as error:  # click's own answer to a closed pipe
+        _forget_output()
+        return 0 if error.code == 1 else USAGE_ERROR
+
+
+def _forget_output() -> None:
+    """Send what is still to be flushed at exit nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(sentence: str) -> int:
-    click.echo(f"lycosa: {sentence}", err=True)
+    click.echo(f"lycosa: {printable(' '.join(sentence.split()))}", err=True)
     return USAGE_ERROR

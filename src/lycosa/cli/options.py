@@ -12,6 +12,7 @@ import click
 
 from lycosa import config
 from lycosa.errors import BadInput
+from lycosa.web.url import is_web, parse
 
 LARGEST_INPUT_BYTES = 64_000_000
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -56,6 +57,14 @@ def read_input(argument: str) -> bytes:
     if len(body) > LARGEST_INPUT_BYTES:
         raise BadInput(f"{argument} has more than {LARGEST_INPUT_BYTES // 10**6} MB: give a smaller file")
     return body
+
+
+def web_url(text: str) -> str:
+    """A URL that a page can have."""
+    url = parse(text)
+    if not is_web(url):
+        raise BadInput(f"{text!r} is no address of a page: give an http or https URL")
+    return url
 
 
 def printable(text: str) -> str:

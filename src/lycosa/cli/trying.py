@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lycosa.cli.options import as_json, printable, read_input, with_settings
+from lycosa.cli.options import as_json, printable, read_input, web_url, with_settings
 from lycosa.config import Settings
 from lycosa.kit.units import show_duration
 from lycosa.web.directives import read_directives
@@ -102,7 +102,7 @@ def try_robots(arg: str, urls: tuple[str, ...], agent: str | None, settings: Set
 @as_json
 def try_extract(arg: str, url: str, content_type: str | None, settings: Settings, as_json: bool) -> None:
     """Show what is read from an HTML page: metadata, links, headings and text."""
-    page = read_page(read_input(arg), parse(url), content_type)
+    page = read_page(read_input(arg), web_url(url), content_type)
     if as_json:
         click.echo(json.dumps(_told(page, settings), ensure_ascii=False))
         return
@@ -152,7 +152,7 @@ def _told(page: Page, settings: Settings) -> dict[str, Any]:
 @as_json
 def try_sitemap(arg: str, url: str, content_type: str | None, as_json: bool) -> None:
     """Show the URLs that a sitemap or feed lists. Exit code 1 if it is neither."""
-    sitemap = read_sitemap(read_input(arg), parse(url), content_type)
+    sitemap = read_sitemap(read_input(arg), web_url(url), content_type)
     entries = [
         {
             "url": entry.url,

@@ -16,8 +16,8 @@ from lycosa.web.dates import read_http_date
 LONGEST_RETRY_AFTER_S = 86_400.0
 _LONGEST_VALUE = 16_384
 _MOST_LINK_HEADERS = 20
+_LONGEST_CACHE_CONTROL = 2_000
 _MEDIA_TYPE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+/[!#$%&'*+.^_`|~0-9A-Za-z\-]+)\s*(?:;|,|$)")
-_DIRECTIVE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z\-]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^,\s]*)))?\s*(?:,|$)")
 _LINK_VALUE = re.compile(r"<([^<>]*+)>((?:\s*+;\s*+[^\s=;,]++(?:\s*+=\s*+(?:\"[^\"]*+\"|[^\s;,\"]*+))?+)*+)")
 _LINK_PARAMETER = re.compile(r";\s*+([^\s=;,]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]*+)))?+\s*+")
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
@@ -102,11 +102,11 @@ def read_validators(headers: Headers) -> Validators:
 def read_max_age(headers: Headers, now: float) -> float | None:
     """For how many seconds the answer says it stays fresh: Cache-Control before Expires (RFC 9111 4.2.1)."""
     for value in headers.get_all("cache-control"):
-        for found in _DIRECTIVE.finditer(value):
-            name, given = found[1].lower(), found[2] or found[3] or ""
-            if name in ("no-store", "no-cache"):
+        for directive in value[:_LONGEST_CACHE_CONTROL].split(","):
+            name, _, given = (part.strip().strip('"') for part in directive.partition("="))
+            if name.lower() in ("no-store", "no-cache"):
                 return 0.0
-            if name == "max-age" and given.isascii() and given.isdigit() and len(given) < 12:
+            if name.lower() == "max-age" and given.isascii() and given.isdigit() and len(given) < 12:
                 return float(given)
     expires = headers.get("expires")
     if expires is None:

@@ -35,6 +35,7 @@ _LONGEST_META = 2_000
 _LONGEST_DATA = 64_000
 _MOST_DATA = 32
 _MOST_HEADINGS = 1_000
+_MOST_BLOCKS = 50_000
 _MOST_UNSCRIPTED = 20
 _LONGEST_UNSCRIPTED = 50_000
 
@@ -151,6 +152,9 @@ class _Walk:
     def mark_blocks(self) -> None:
         """Put a mark into the tree where each block begins and, where text follows, ends."""
         is_block, ends = _BLOCKS, self.page.block_ends
+        if len(self.blocks) > _MOST_BLOCKS:
+            del self.blocks[_MOST_BLOCKS:], self.tags[_MOST_BLOCKS:]
+            self.page.cut.append("blocks")
         for number, node in enumerate(self.blocks):
             node.insert_before(BEGIN)
             after = node.next

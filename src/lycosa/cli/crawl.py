@@ -1,0 +1,108 @@
+"""`lycosa crawl`: the main job."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import uvloop
+
+from lycosa import config
+from lycosa.cli.options import as_json
+from lycosa.cli.summary import summarise
+from lycosa.errors import BadInput
+from lycosa.wiring import Crawl
+
+
+@click.command("crawl")
+@click.argument("seeds", metavar="SEED...", nargs=-1)
+@click.option("--seeds-file", type=click.Path(path_type=Path), help="More seeds, one a line.")
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path),
+    default=Path("crawl"),
+    show_default=True,
+    help="Where the crawl lives; one that is there is resumed.",
+)
+@click.option("--scope", type=click.Choice(["host", "domain", "web"]), help="How far links are followed.")
+@click.option("--include", multiple=True, metavar="RULE", help="Crawl only what a rule matches; may be repeated.")
+@click.option("--exclude", multiple=True, metavar="RULE", help="Never crawl what a rule matches; may be repeated.")
+@click.option("--max-pages", type=int, help="Stop after so many pages.")
+@click.option("--max-depth", type=int, help="Follow links at most so far from a seed.")
+@click.option("--delay", help="Least time between requests to a host, like 2s.")
+@click.option("--processes", type=int, help="How many processes crawl.")
+@click.option("--contact", help="A URL or mail address where site owners reach you.")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="Read settings from a TOML file.")
+@click.option("-s", "assignments", multiple=True, metavar="KEY=VALUE", help="Set one setting; may be repeated.")
+@as_json
+def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_json: bool, **flags: Any) -> None:
+    """Crawl from the seeds, politely, until nothing is left or the budget is used up.
+
+    Ctrl-C stops it cleanly; the same command goes on where it stopped.
+    """
+    settings = _settings(directory, flags)
+    job = Crawl(directory, settings, [*seeds, *_read_seeds(seeds_file)])
+    try:
+        if not job.all_seeds:
+            raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
+        (directory / "lycosa.toml").write_text(config.show(settings))
+        started = time.monotonic()
+        ended = uvloop.run(_run(job, quiet=as_json))
+        elapsed_s = time.monotonic() - started
+        job.set_state(ended, elapsed_s)
+        summary = summarise(job.frontier.stats, ended, elapsed_s, job.frontier.active_hosts)
+    finally:
+        job.close()
+    click.echo(json.dumps(summary) if as_json else _sentence(summary))
+
+
+def _settings(directory: Path, flags: dict[str, Any]) -> config.Settings:
+    stored = directory / "lycosa.toml"
+    file = flags["config_file"] or (stored if stored.exists() else None)
+    given = [config.read_assignment(text) for text in flags["assignments"]]
+    names = {"scope": "crawl.scope", "max_pages": "crawl.max_pages", "max_depth": "crawl.max_depth"}
+    names |= {"delay": "polite.delay", "processes": "crawl.processes", "contact": "agent.contact"}
+    given += [(name, flags[flag]) for flag, name in names.items() if flags[flag] is not None]
+    given += [(f"crawl.{name}", list(flags[name])) for name in ("include", "exclude") if flags[name]]
+    return config.load(file, os.environ, given)
+
+
+def _read_seeds(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        return file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file} cannot be read as a list of seeds: {error}") from None
+
+
+async def _run(job: Crawl, quiet: bool) -> Any:
+    task = asyncio.ensure_future(job.run(_show, 5.0))
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if job.loop is not None:
+            job.loop.stop()
+
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(sign, stop)
+    return await task
+
+
+def _show(job: Crawl) -> None:
+    stats = job.frontier.stats
+    line = f"{stats['fetched']} pages, {stats['queued']} queued, {stats['failed']} failed, {stats['hosts']} hosts"
+    click.echo(line, err=True)
+
+
+def _sentence(summary: dict[str, Any]) -> str:
+    pages, urls = summary["pages"], summary["urls"]
+    counts = ", ".join(f"{count} {name}" for name, count in pages.items() if count)
+    return f"{summary['state']}: {counts or 'no pages'}; {urls['queued']} queued of {urls['known']} known"

@@ -1,0 +1,21 @@
+"""The counts of a crawl in the shape that scripts rely on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+_PAGES = ("fetched", "unchanged", "redirected", "gone", "failed", "forbidden", "refused")
+
+
+def summarise(stats: Counter[str], state: str, elapsed_s: float, active: int) -> dict[str, Any]:
+    return {
+        "state": state,
+        "pages": {name: stats[name] for name in _PAGES},
+        "urls": {"known": stats["known"], "queued": stats["queued"] + stats["delayed"], "parked": stats["parked"]},
+        "hosts": {"known": stats["hosts"], "active": active},
+        "duplicates": {"exact": stats["exact"], "near": stats["near"]},
+        "bytes": {"downloaded": stats["downloaded"], "stored": stats["stored"]},
+        "rate": {"pages_per_s": round(stats["fetched"] / elapsed_s, 3) if elapsed_s > 0 else 0.0},
+        "elapsed_s": round(elapsed_s, 3),
+    }
