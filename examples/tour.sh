@@ -34,4 +34,10 @@ say lycosa try robots "$work/robots.txt" /private/page /index.html --agent Lycos
 say lycosa try extract "$work/page.html" --url http://127.0.0.1/
 if [ -f "$work/sitemap.xml" ]; then say lycosa try sitemap "$work/sitemap.xml"; fi
 say lycosa try url 'not a url'  || true
+seed=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["seeds"][0])' "$work/web.json")
+say lycosa crawl "$seed" --scope web --delay 0s -s 'polite.own_hosts=["127.0.0.0/8"]' --dir "$work/crawl"
+say lycosa status --dir "$work/crawl"
+say lycosa pages --limit 5 --dir "$work/crawl"
+say lycosa explain "$seed" --dir "$work/crawl"
+say lycosa verify --dir "$work/crawl"
 printf '\nThat was a tour. `lycosa --help` shows the rest.\n'

@@ -1,0 +1,237 @@
+"""The frontier's promises, on a store in memory and a clock that is an argument."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from lycosa.backends.memory import MemoryStore
+from lycosa.crawl.frontier import Candidate, Effect, Frontier, Lease, lane_of
+from lycosa.crawl.rows import FORMAT, RobotsRow, UrlRow, unpack
+from lycosa.crawl.rules import Rules
+from lycosa.crawl.seen import Seen
+from lycosa.kit.keys import host_key
+
+DELAY_S = 2.0
+
+
+def open_frontier(store: MemoryStore, capacity: int = 8) -> tuple[Frontier, Rules]:
+    rules = Rules(store, "lycosa")
+    frontier = Frontier(
+        store, rules, Seen(store, first_capacity=1_000), capacity=capacity, delay_of=lambda host: DELAY_S
+    )
+    return frontier, rules
+
+
+def allow(store: MemoryStore, rules: Rules, *origins: str) -> None:
+    store.write([rules.put(RobotsRow(FORMAT, origin, "open", b"", 0.0, 1e12)) for origin in origins])
+
+
+def settle(frontier: Frontier, lease: Lease, now: float, found: tuple[Candidate, ...] = ()) -> None:
+    """End a lease as the loop does for a page that was fetched."""
+    host = frontier.host(lease.host)
+    host.ready_at = now + DELAY_S
+    row = lease.row
+    if row is not None:
+        row.state, row.outcome = "done", "fetched"
+    frontier.settle(lease, Effect(row=row, found=found), now)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def test_a_host_is_leased_once_and_then_not_before_its_gap_has_passed(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store)
+    allow(store, rules, "http://a")
+    frontier.offer([Candidate(f"http://a/{number}", 1) for number in range(3)], 0.0)
+    first = frontier.lease(10.0)
+    assert first is not None
+    assert frontier.lease(1_000.0) is None
+    settle(frontier, first, 20.0)
+    assert frontier.lease(20.0 + DELAY_S - 0.01) is None
+    assert frontier.lease(20.0 + DELAY_S) is not None
+
+
+def test_all_ports_and_schemes_of_a_host_share_one_clock(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store)
+    allow(store, rules, "http://a", "https://a", "http://a:8080")
+    frontier.offer([Candidate(url, 0) for url in ("http://a/", "https://a/", "http://a:8080/")], 0.0)
+    assert frontier.lease(1.0) is not None
+    assert frontier.lease(1.0) is None
+
+
+def test_rules_are_asked_for_before_the_first_page_of_each_origin(store: MemoryStore) -> None:
+    frontier, _ = open_frontier(store)
+    frontier.offer([Candidate("http://a:81/x", 0)], 0.0)
+    lease = frontier.lease(1.0)
+    assert lease is not None
+    assert (lease.kind, lease.url, lease.row) == ("robots", "http://a:81/robots.txt", None)
+
+
+def test_without_rules_a_host_waits_and_is_never_crawled_blind(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store)
+    store.write([rules.put(RobotsRow(FORMAT, "http://a", "closed", retry_at=500.0))])
+    frontier.offer([Candidate("http://a/x", 0)], 0.0)
+    assert frontier.lease(1.0) is None
+    assert frontier.next_ready() == 500.0
+    lease = frontier.lease(500.0)
+    assert lease is not None
+    assert lease.kind == "robots"
+
+
+def test_what_robots_txt_has_come_to_forbid_is_dropped_when_its_turn_comes(store: MemoryStore) -> None:
+    import zlib
+
+    frontier, rules = open_frontier(store)
+    frontier.offer([Candidate(f"http://a/private/{number}", 1) for number in range(50)], 0.0)
+    frontier.offer([Candidate("http://a/open", 1)], 0.0)
+    body = zlib.compress(b"User-agent: *\nDisallow: /private/")
+    store.write([rules.put(RobotsRow(FORMAT, "http://a", "rules", body, 0.0, 1e12))])
+    lease = frontier.lease(1.0)
+    assert lease is not None
+    assert lease.url == "http://a/open"
+    assert frontier.stats["forbidden"] == 50
+    assert frontier.stats["queued"] == 1
+
+
+def test_a_url_is_queued_once_however_often_it_is_offered(store: MemoryStore) -> None:
+    frontier, _ = open_frontier(store)
+    assert frontier.offer([Candidate("http://a/x", 1), Candidate("http://a/x", 2)], 0.0) == 1
+    again, _ = open_frontier(store)  # a new process: nothing in its caches
+    assert again.offer([Candidate("http://a/x", 1), Candidate("http://a/y", 1)], 0.0) == 1
+    assert again.stats["known"] == 2
+
+
+def test_seeds_and_redirect_targets_go_before_what_is_far_away() -> None:
+    assert lane_of(0, "http://a/", 0) == lane_of(9, "http://a/", 1) == 0
+    assert lane_of(1, "http://a/x", 0) < lane_of(5, "http://a/x", 0) < lane_of(9, "http://a/x", 0)
+
+
+def test_a_large_host_does_not_keep_others_waiting(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store, capacity=2)
+    hosts = [f"h{number}" for number in range(6)]
+    allow(store, rules, *(f"http://{host}" for host in hosts))
+    for host in hosts:
+        frontier.offer([Candidate(f"http://{host}/{number}", 1) for number in range(100)], 0.0)
+    served: dict[str, int] = dict.fromkeys(hosts, 0)
+    now = 0.0
+    for _ in range(240):
+        lease = frontier.lease(now)
+        if lease is None:
+            now += DELAY_S
+            continue
+        served[lease.host] += 1
+        settle(frontier, lease, now)
+    assert all(count > 0 for count in served.values()), served
+
+
+def test_a_crash_loses_no_url_and_leaves_the_hosts_under_way_alone_for_their_gap(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store)
+    allow(store, rules, "http://a")
+    frontier.offer([Candidate("http://a/x", 0)], 0.0)
+    assert frontier.lease(100.0) is not None
+    after, _ = open_frontier(store)  # the process died with the lease
+    assert [row.url for row in after.interrupted()] == ["http://a/x"]
+    after.recover(101.0)
+    gap_s = 2 * DELAY_S  # a new host's gap is twice the delay
+    assert after.lease(101.0 + gap_s - 0.01) is None
+    lease = after.lease(101.0 + gap_s)
+    assert lease is not None
+    assert lease.url == "http://a/x"
+
+
+class FrontierUnderFire(RuleBasedStateMachine):
+    """Any order of offers, leases, settlements, waits and crashes."""
+
+    @initialize()
+    def open(self) -> None:
+        self.store = MemoryStore()
+        self.now = 1_000.0
+        self.offered: set[str] = set()
+        self.done: set[str] = set()
+        self.leases: dict[str, Lease] = {}
+        self.free_at: dict[str, float] = {}
+        self.frontier, self.rules = open_frontier(self.store, capacity=3)
+        allow(self.store, self.rules, *(f"http://h{number}" for number in range(5)))
+
+    @rule(host=st.integers(0, 4), path=st.integers(0, 30), depth=st.integers(0, 8))
+    def offer(self, host: int, path: int, depth: int) -> None:
+        url = f"http://h{host}/{path}"
+        self.frontier.offer([Candidate(url, depth)], self.now)
+        self.offered.add(url)
+
+    @rule()
+    def lease(self) -> None:
+        lease = self.frontier.lease(self.now)
+        if lease is not None:
+            assert lease.kind == "page"
+            assert lease.host not in self.leases, "two leases of one host"
+            assert self.now >= self.free_at.get(lease.host, 0.0), "a lease before the gap has passed"
+            assert lease.url not in self.done, "fetched twice"
+            self.leases[lease.host] = lease
+
+    @rule(which=st.integers(0, 4), links=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30)), max_size=4))
+    def settle(self, which: int, links: list[tuple[int, int]]) -> None:
+        lease = self.leases.pop(f"h{which}", None)
+        if lease is not None:
+            found = tuple(Candidate(f"http://h{host}/{path}", 1) for host, path in links)
+            self.offered |= {candidate.url for candidate in found}
+            settle(self.frontier, lease, self.now, found)
+            self.done.add(lease.url)
+            self.free_at[lease.host] = self.now + DELAY_S
+
+    @rule(seconds=st.floats(0, 5))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def crash(self) -> None:
+        self.frontier, self.rules = open_frontier(self.store, capacity=3)
+        self.frontier.recover(self.now)
+        for host in self.leases:
+            self.free_at[host] = self.now + DELAY_S
+        self.leases.clear()
+
+    @invariant()
+    def every_url_is_done_or_queued(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        rows = [unpack(value, UrlRow) for _, value in self.store.scan("urls")]
+        assert {row.url for row in rows} == self.offered
+        queued = {row.url for row in rows if row.state == "queued"}
+        assert queued == self.offered - self.done
+        assert self.frontier.stats["queued"] == len(queued) == len(list(self.store.scan("queue")))
+
+    def teardown(self) -> None:
+        """Everything offered is fetched in the end."""
+        if not hasattr(self, "store"):
+            return
+        for lease in self.leases.values():
+            settle(self.frontier, lease, self.now)
+            self.done.add(lease.url)
+        for _ in range(5_000):
+            lease = self.frontier.lease(self.now)
+            if lease is not None:
+                settle(self.frontier, lease, self.now)
+                self.done.add(lease.url)
+            elif self.frontier.next_ready() is None:
+                break
+            else:
+                self.now += DELAY_S
+        assert self.done == self.offered
+        assert not list(self.store.scan("waiting"))
+
+
+TestFrontierUnderFire = FrontierUnderFire.TestCase
+TestFrontierUnderFire.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def test_keys_of_hosts_begin_the_keys_of_their_urls(store: MemoryStore) -> None:
+    frontier, _ = open_frontier(store)
+    frontier.offer([Candidate("http://a/x", 0)], 0.0)
+    (key, _), *_ = store.scan("urls")
+    assert key.startswith(host_key("a").to_bytes(8, "big"))
