@@ -17,14 +17,16 @@ from lycosa.backends.rocks import RocksStore
 from lycosa.backends.steady import SteadyClock
 from lycosa.backends.system import SystemClock
 from lycosa.config import Settings
+from lycosa.crawl.budget import DomainBudget
 from lycosa.crawl.claims import Claims
 from lycosa.crawl.frontier import Candidate, Frontier
+from lycosa.crawl.gate import AddressGate
 from lycosa.crawl.ingest import Ingest, Judges
-from lycosa.crawl.loop import Ended, Loop
+from lycosa.crawl.loop import Ended, Loop, Parts
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
 from lycosa.errors import BadInput, BadSetting
-from lycosa.web.addresses import OwnHosts
+from lycosa.web.addresses import OwnHosts, Resolved
 from lycosa.web.scope import make_scope
 from lycosa.web.traps import Patterns, TrapRules
 from lycosa.web.url import Normaliser, host_of, is_web, parse
@@ -54,18 +56,25 @@ class Crawl:
         self._bodies = WarcBodies(directory / WARCS, "lycosa", self._about())
         self.rules = Rules(self._store, settings.agent.name)
         slots = settings.fetch.slots
-        self.frontier = Frontier(self._store, self.rules, Seen(self._store), capacity=3 * slots, delay_of=self.delay_of)
+        budget = DomainBudget(self._store, settings.budget.domain_pages)
+        self.frontier = Frontier(
+            self._store, self.rules, Seen(self._store), budget, capacity=3 * slots, delay_of=self.delay_of
+        )
         self.was_killed = bool(self.frontier.interrupted())
         self.frontier.recover(self.clock.now())
         ingest = Ingest(self._judges(normal), Claims(self._store), self._bodies)
+        self._resolver = Resolver(now=SystemClock().now)
         self._fetcher = CurlFetcher(
             settings=settings.fetch,
             agent=write_agent(settings.agent.name, lycosa.__version__, settings.agent.contact),
-            resolver=Resolver(now=SystemClock().now),
+            resolver=self._resolver,
             own=self._own,
             clock=SystemClock(),
         )
-        self._loop_parts = (self.frontier, self.rules, ingest, self._fetcher, self.clock)
+        gate = AddressGate(self.clock, settings.polite.address_delay)
+        self._parts = Parts(
+            self.frontier, self.rules, ingest, self._fetcher, self.clock, gate, self._address_of, self.delay_of
+        )
         self.loop: Loop | None = None
 
     def _check_manners(self) -> None:
@@ -102,12 +111,16 @@ class Crawl:
             return delay_s
         return _DEFAULT_DELAY_S
 
+    async def _address_of(self, host: str) -> str | None:
+        """The address a request to this host will go to, as far as can be said beforehand."""
+        found = await self._resolver.resolve(host)
+        addresses = self._fetcher.candidates(host, found.addresses) if isinstance(found, Resolved) else []
+        return addresses[0] if addresses else None
+
     async def run(self, progress: Callable[[Crawl], None], every_s: float) -> Ended:
         """Crawl to the end; `progress` is called now and then."""
         crawl = self.settings.crawl
-        self.loop = Loop(
-            *self._loop_parts, slots=self.settings.fetch.slots, delay_of=self.delay_of, max_pages=crawl.max_pages
-        )
+        self.loop = Loop(self._parts, slots=self.settings.fetch.slots, max_pages=crawl.max_pages)
         now = self.clock.now()
         self.frontier.offer([Candidate(url, 0, request) for request, url in self.seeds.items()], now)
         self._store.write([("meta", b"seeds", "\n".join(self.all_seeds).encode())])
@@ -119,6 +132,7 @@ class Crawl:
                 chore.cancel()
             await asyncio.gather(*chores, return_exceptions=True)
             await self._fetcher.aclose()
+            await self._resolver.aclose()
 
     async def _sync(self) -> None:
         """What was fetched survives a power cut after a second: bodies first, then the rows that point at them."""

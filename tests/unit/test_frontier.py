@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from lycosa.backends.memory import MemoryStore
+from lycosa.crawl.budget import DomainBudget
 from lycosa.crawl.frontier import Candidate, Effect, Frontier, Lease, lane_of
 from lycosa.crawl.rows import FORMAT, RobotsRow, UrlRow, unpack
 from lycosa.crawl.rules import Rules
@@ -17,12 +20,10 @@ from lycosa.kit.keys import host_key
 DELAY_S = 2.0
 
 
-def open_frontier(store: MemoryStore, capacity: int = 8) -> tuple[Frontier, Rules]:
+def open_frontier(store: MemoryStore, capacity: int = 8, most_pages: int = 10_000) -> tuple[Frontier, Rules]:
     rules = Rules(store, "lycosa")
-    frontier = Frontier(
-        store, rules, Seen(store, first_capacity=1_000), capacity=capacity, delay_of=lambda host: DELAY_S
-    )
-    return frontier, rules
+    seen, budget = Seen(store, first_capacity=1_000), DomainBudget(store, most_pages)
+    return Frontier(store, rules, seen, budget, capacity=capacity, delay_of=lambda host: DELAY_S), rules
 
 
 def allow(store: MemoryStore, rules: Rules, *origins: str) -> None:
@@ -36,7 +37,7 @@ def settle(frontier: Frontier, lease: Lease, now: float, found: tuple[Candidate,
     row = lease.row
     if row is not None:
         row.state, row.outcome = "done", "fetched"
-    frontier.settle(lease, Effect(row=row, found=found), now)
+    frontier.settle(lease, Effect(row=row, found=found, counts=Counter(fetched=1)), now)
 
 
 @pytest.fixture
@@ -142,6 +143,36 @@ def test_a_crash_loses_no_url_and_leaves_the_hosts_under_way_alone_for_their_gap
     lease = after.lease(101.0 + gap_s)
     assert lease is not None
     assert lease.url == "http://a/x"
+
+
+def test_a_registered_domain_gets_its_pages_and_no_more_over_all_its_hosts_and_restarts(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store, most_pages=5)
+    for number in range(4):
+        allow(store, rules, f"http://h{number}.example.org")
+        frontier.offer([Candidate(f"http://h{number}.example.org/{page}", 1) for page in range(5)], 0.0)
+    now, fetched = 0.0, 0
+    for turn in range(60):
+        if turn == 10:
+            frontier, rules = open_frontier(store, most_pages=5)
+            frontier.recover(now)
+        lease = frontier.lease(now)
+        now += DELAY_S
+        if lease is not None:
+            settle(frontier, lease, now)
+            fetched += 1
+    assert fetched == 5
+    assert frontier.stats["refused"] == 15
+    assert frontier.next_ready() is None
+
+
+def test_what_still_waits_when_a_crawl_ends_is_parked_with_a_reason(store: MemoryStore) -> None:
+    frontier, _ = open_frontier(store)
+    frontier.offer([Candidate(f"http://a/{number}", 1) for number in range(3)], 0.0)
+    assert frontier.park("waiting") == 3
+    rows = [unpack(value, UrlRow) for _, value in store.scan("urls")]
+    assert {(row.state, row.reason) for row in rows} == {("parked", "waiting")}
+    assert frontier.lease(1e9) is None
+    assert (frontier.stats["queued"], frontier.stats["parked"]) == (0, 3)
 
 
 class FrontierUnderFire(RuleBasedStateMachine):
