@@ -1,0 +1,63 @@
+"""Who was first with a text: exact copies by their SHA-256, near copies by the bands of their fingerprints.
+
+One body is stored for each hash; later URLs with the same body are aliases of the first. Near copies are looked for
+among fingerprints that share a band, in buckets of bounded size, so a look-up costs one batch of reads however many
+pages there are. What is returned as changes belongs into the batch that settles the page.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lycosa.kit.simhash import RADIUS, bands, distance
+from lycosa.ports import Change, Store
+
+LEAST_WORDS = 50
+_BUCKET = 64
+_ENTRY = 24  # fingerprint and URL key
+
+
+class Claim(msgspec.Struct, array_like=True):
+    """The first page with some body, and where that body lies."""
+
+    format: int
+    url: str
+    date: str
+    payload_digest: str
+    coding: str
+    file: str
+    offset: int
+    length: int
+
+
+_decode = msgspec.msgpack.Decoder(Claim).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Claims:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def first_with(self, content_hash: bytes) -> Claim | None:
+        stored = self._store.get("content", content_hash)
+        return _decode(stored) if stored is not None else None
+
+    def claim(self, content_hash: bytes, claim: Claim) -> Change:
+        return ("content", content_hash, _encode(claim))
+
+    def near(self, fingerprint: int, key: bytes) -> tuple[bytes | None, list[Change]]:
+        """The key of the nearest earlier page within three bits, and the changes that add this one."""
+        own = fingerprint.to_bytes(8, "big") + key
+        names = [band.to_bytes(5, "big") for band in bands(fingerprint)]
+        best: tuple[int, bytes] | None = None
+        changes: list[Change] = []
+        for name, stored in zip(names, self._store.get_many("near", names), strict=True):
+            bucket = stored or b""
+            for at in range(0, len(bucket), _ENTRY):
+                other = bucket[at + 8 : at + _ENTRY]
+                apart = distance(fingerprint, int.from_bytes(bucket[at : at + 8], "big"))
+                if apart <= RADIUS and other != key and (best is None or apart < best[0]):
+                    best = (apart, other)
+            if len(bucket) < _BUCKET * _ENTRY and own not in bucket:
+                changes.append(("near", name, bucket + own))
+        return (best[1] if best else None), changes

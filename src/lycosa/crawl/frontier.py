@@ -1,0 +1,511 @@
+"""The frontier: which URL may be fetched next, and never before its host's time.
+
+A URL is *queued* in the back queue of its host, in one of four lanes. Hosts with queued URLs are *waiting*; some of
+them, about three for each fetch slot, are *active*: in memory, with a short buffer of their queue and a place in the
+heap of ready times. `lease` gives out at most one URL of a host at a time and not before the host's time; `settle`
+writes the outcome, the host's clock, the queue and what was found in one atomic batch. A URL leaves its queue only with
+its outcome, so a crash can repeat a fetch but lose none.
+
+Invariants: one lease a host; from the end of an answer to the next lease of the host its whole gap; no lease of a page
+without rules for its origin that allow it. Memory is bounded by the active hosts, the filter and caches of fixed size.
+Time is an argument: Unix time, which the caller keeps from jumping.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from lycosa.crawl.budget import DomainBudget
+from lycosa.crawl.rows import FORMAT, HostRow, Kind, LeaseRow, UrlRow, pack, unpack
+from lycosa.crawl.rules import Rules, origin_of
+from lycosa.crawl.seen import Seen
+from lycosa.kit.keys import host_key
+from lycosa.ports import Change, Store
+from lycosa.web.robots import target_of
+from lycosa.web.url import cut
+
+DelayOf = Callable[[str], float]
+LANES = 4
+_BUFFER = 16
+_QUANTUM = 20  # leases of a host before another waiting one gets its place
+_SCANNED = 256  # waiting hosts looked at for one activation
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """A URL that scope and traps have let pass."""
+
+    url: str
+    depth: int
+    request: str = ""
+    found_on: bytes = b""
+    hops: int = 0
+    kind: Kind = "page"
+    purpose: str = ""
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to send one request now."""
+
+    host: str
+    url: str  # what to request
+    kind: Kind
+    origin: str  # for robots: whose rules these will be
+    key: bytes
+    at: float
+    row: UrlRow | None  # None for the rules of the host's own origin
+
+
+class Effect(msgspec.Struct):
+    """What settling a lease does beside the host's clock; made by `ingest`."""
+
+    row: UrlRow | None = None  # the URL as it is now
+    retry_at: float | None = None  # it stays, and is due again then
+    is_revisit: bool = False  # then it costs its domain nothing
+    found: Sequence[Candidate] = ()
+    changes: list[Change] = msgspec.field(default_factory=list)  # anything else for the same batch
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+
+
+class _Active:
+    """A host in memory."""
+
+    __slots__ = ("buffer", "is_leased", "key", "left", "row")
+
+    def __init__(self, key: bytes, row: HostRow) -> None:
+        self.key = key
+        self.row = row
+        self.buffer: deque[tuple[bytes, bytes]] = deque()  # queue key, URL key
+        self.is_leased = False
+        self.left = _QUANTUM
+
+
+def lane_of(depth: int, url: str, hops: int) -> int:
+    """Breadth first in flavour: near a seed before far, short paths before long."""
+    if depth == 0 or hops:
+        return 0
+    far = 1 if depth <= 2 else 2 if depth <= 6 else 3
+    return min(LANES - 1, far + (url.count("/") > 10))
+
+
+class Frontier:
+    def __init__(
+        self, store: Store, rules: Rules, seen: Seen, budget: DomainBudget, *, capacity: int, delay_of: DelayOf
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._seen = seen
+        self._budget = budget
+        self._capacity = capacity
+        self._delay_of = delay_of
+        self._active: dict[bytes, _Active] = {}
+        self._heap: list[tuple[float, int, bytes]] = []
+        self._turn = 0  # breaks ties in the heap, and orders queues and waiting hosts
+        self._waiting = 0  # hosts that wait, active or not
+        self._lane_turn = 0
+        self.stats: Counter[str] = Counter()
+        self._load()
+
+    # -- opening and closing -------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        stored = self._store.get("meta", b"stats")
+        if stored:
+            self.stats.update(msgspec.msgpack.decode(stored, type=dict[str, int]))
+        turn = self._store.get("meta", b"turn")
+        self._turn = int.from_bytes(turn, "big") + 1_000_000 if turn else 0  # past all that a crash left unrecorded
+        self._waiting = sum(1 for _ in self._store.scan("waiting"))
+
+    def interrupted(self) -> list[LeaseRow]:
+        """The requests that were under way when the process died; empty after a clean stop."""
+        return [unpack(value, LeaseRow) for _, value in self._store.scan("leases")]
+
+    def recover(self, now: float) -> None:
+        """After an unclean stop: no host is asked before its whole gap has passed again."""
+        changes: list[Change] = []
+        for key, value in self._store.scan("leases"):
+            lease = unpack(value, LeaseRow)
+            host = self._host(host_key(lease.host).to_bytes(8, "big"), lease.host)
+            gap_s = host.pace.gap_s(self._delay_of(host.name), host.crawl_delay_s)
+            host.ready_at = max(host.ready_at, now + gap_s)
+            changes += [("hosts", host_key(lease.host).to_bytes(8, "big"), pack(host)), ("leases", key, None)]
+        self._store.write(changes)
+
+    # -- offering ------------------------------------------------------------------------------------------------------
+
+    def offer(self, candidates: Iterable[Candidate], now: float) -> int:
+        """Queue the URLs that are new; how many were."""
+        changes: list[Change] = []
+        count = self._take_in(candidates, now, changes)
+        if count:
+            self._store.write([*changes, *self._bookkeeping()])
+        return count
+
+    def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change]) -> int:
+        fresh: dict[bytes, tuple[Candidate, str]] = {}
+        for candidate in candidates:
+            name = candidate.url + (f"\n{candidate.purpose}" if candidate.purpose else "")
+            if not self._seen.was_met_lately(name):
+                self._seen.remember(name)
+                parts = cut(candidate.url)
+                key = parts._replace(rest=parts.rest + name[len(candidate.url) :]).key()
+                while key in fresh and fresh[key][0].url != candidate.url:
+                    key = _next_key(key)
+                fresh[key] = (candidate, parts.host)
+        new = self._leave_known(fresh)
+        hosts: dict[bytes, HostRow] = {}
+        for key, (candidate, host) in new.items():
+            self._queue(key, candidate, host, now, hosts, changes)
+        changes += [("hosts", key, pack(row)) for key, row in hosts.items()]
+        changes += self._seen.add(list(new))
+        self.stats["known"] += len(new)
+        return len(new)
+
+    def _leave_known(self, fresh: dict[bytes, tuple[Candidate, str]]) -> dict[bytes, tuple[Candidate, str]]:
+        """Those without a row. A key that another URL holds is passed over for the next free one."""
+        keys = list(fresh)
+        perhaps = [key for key, may in zip(keys, self._seen.may_know(keys), strict=True) if may]
+        for key, found in zip(perhaps, self._store.get_many("urls", perhaps), strict=True):
+            if found is None:
+                continue
+            entry, at = fresh.pop(key), key
+            stored: bytes | None = found
+            while stored is not None:
+                row = unpack(stored, UrlRow)
+                if row.url == entry[0].url and row.purpose == entry[0].purpose:
+                    break
+                at = _next_key(at)
+                stored = self._store.get("urls", at)
+            else:
+                fresh[at] = entry
+        return fresh
+
+    def _queue(
+        self,
+        key: bytes,
+        candidate: Candidate,
+        host: str,
+        now: float,
+        hosts: dict[bytes, HostRow],
+        changes: list[Change],
+    ) -> None:
+        lane = lane_of(candidate.depth, candidate.url, candidate.hops)
+        row = UrlRow(
+            FORMAT,
+            candidate.url,
+            "" if candidate.request == candidate.url else candidate.request,
+            "queued",
+            candidate.depth,
+            lane,
+            now,
+            candidate.found_on,
+            candidate.hops,
+            candidate.kind,
+            candidate.purpose,
+        )
+        self._enqueue(key, row, host, hosts, changes)
+
+    def _enqueue(self, key: bytes, row: UrlRow, host: str, hosts: dict[bytes, HostRow], changes: list[Change]) -> None:
+        """Put a row at the end of its lane in its host's queue, and its host among those that wait."""
+        host_at = key[:8]
+        known = hosts.get(host_at)
+        if known is None:
+            known = hosts[host_at] = self._host(host_at, host)
+        self._turn += 1
+        row.state = "queued"
+        row.queue_key = host_at + row.lane.to_bytes(1, "big") + self._turn.to_bytes(8, "big")
+        changes += [("urls", key, pack(row)), ("queue", row.queue_key, key)]
+        known.queued += 1
+        self.stats["queued"] += 1
+        if not known.waiting_key:
+            self._await_turn(host_at, known, row.lane, changes)
+        active = self._active.get(host_at)
+        if active is not None and not active.buffer and not active.is_leased:
+            self._push(active)
+
+    def _host(self, key: bytes, name: str) -> HostRow:
+        active = self._active.get(key)
+        if active is not None:
+            return active.row
+        stored = self._store.get("hosts", key)
+        if stored is not None:
+            return unpack(stored, HostRow)
+        self.stats["hosts"] += 1
+        return HostRow(FORMAT, name)
+
+    def _await_turn(self, key: bytes, host: HostRow, lane: int, changes: list[Change]) -> None:
+        self._turn += 1
+        host.waiting_key = lane.to_bytes(1, "big") + self._turn.to_bytes(8, "big") + key
+        changes.append(("waiting", host.waiting_key, b""))
+        self._waiting += 1
+
+    # -- leasing -------------------------------------------------------------------------------------------------------
+
+    def lease(self, now: float) -> Lease | None:
+        """The next request that may be sent, if there is one."""
+        self._wake(now)
+        while True:
+            has_new = self._activate()
+            lease = self._next(now)
+            # Hosts that turned out to have nothing left have made room for others.
+            if lease is not None or not (has_new or self._has_room()):
+                return lease
+            if not has_new and not self._activate():
+                return None
+
+    def _next(self, now: float) -> Lease | None:
+        while self._heap and self._heap[0][0] <= now:
+            _, _, key = heapq.heappop(self._heap)
+            active = self._active.get(key)
+            if active is None or active.is_leased:
+                continue
+            if active.row.ready_at > now:
+                self._push(active)
+                continue
+            lease = self._lease_of(active, now)
+            if lease is not None:
+                return lease
+        return None
+
+    def _has_room(self) -> bool:
+        return len(self._active) < self._capacity and self._waiting > len(self._active)
+
+    def next_ready(self) -> float | None:
+        """When `lease` may have something again; None if nothing waits."""
+        while self._heap and (self._heap[0][2] not in self._active or self._active[self._heap[0][2]].is_leased):
+            heapq.heappop(self._heap)
+        times = [self._heap[0][0]] if self._heap else []
+        due = next(self._store.scan("due"), None) if self.stats["delayed"] > 0 else None
+        if due is not None:
+            times.append(int.from_bytes(due[0][:8], "big") / 1000)
+        return min(times) if times else None
+
+    def _lease_of(self, active: _Active, now: float) -> Lease | None:
+        """A lease on this host, or None after arranging for what has to happen first."""
+        changes: list[Change] = []
+        lease: Lease | None = None
+        while lease is None:
+            if not active.buffer:
+                self._store.write(changes)  # what was closed must be gone from the queue before it is read again
+                changes.clear()
+                if not self._refill(active):
+                    self._retire(active, changes)
+                    break
+            queue_key, key = active.buffer[0]
+            stored = self._store.get("urls", key)
+            if stored is None:
+                active.buffer.popleft()
+                changes.append(("queue", queue_key, None))
+                continue
+            row = unpack(stored, UrlRow)
+            lease = self._permit(active, key, row, now, changes)
+            if lease is None and active.buffer and active.buffer[0][1] == key:
+                break  # it has to wait, and with it its host
+        if lease is not None:
+            active.is_leased = True
+            active.left -= 1
+            changes.append(("leases", active.key, pack(LeaseRow(FORMAT, active.row.name, lease.url, now))))
+        if changes:
+            self._store.write([*changes, *self._bookkeeping()])
+        return lease
+
+    def _permit(self, active: _Active, key: bytes, row: UrlRow, now: float, changes: list[Change]) -> Lease | None:
+        """The lease for a URL; or a lease for its origin's rules; or None if it must wait or may not be fetched."""
+        url, host = row.request or row.url, active.row.name
+        if row.kind == "robots":
+            return Lease(host, url, "robots", row.purpose, key, now, row)
+        origin = origin_of(row.url)
+        ask = self._rules.wants(origin, now)
+        if ask is not None:
+            return Lease(host, ask, "robots", origin, b"", now, None)
+        matcher = self._rules.matcher(origin)
+        if matcher is None:
+            active.row.ready_at = max(active.row.ready_at, self._rules.closed_until(origin))
+            self._push(active)
+            return None
+        if not matcher.allows(target_of(url)):
+            self._close(active, key, row, "forbidden", "robots", changes)
+        elif not self._budget.hold(host):
+            self._close(active, key, row, "refused", "budget.domain", changes)
+        else:
+            return Lease(host, url, "page", origin, key, now, row)
+        return None
+
+    def _close(
+        self, active: _Active, key: bytes, row: UrlRow, outcome: str, reason: str, changes: list[Change]
+    ) -> None:
+        """Settle a URL that is not to be requested."""
+        row.state, row.outcome, row.reason = "dropped", outcome, reason
+        changes += [("urls", key, pack(row)), ("queue", row.queue_key, None)]
+        active.buffer.popleft()
+        active.row.queued -= 1
+        self.stats["queued"] -= 1
+        self.stats[outcome] += 1
+
+    def _refill(self, active: _Active) -> bool:
+        end = (int.from_bytes(active.key, "big") + 1).to_bytes(9, "big")[-8:]
+        stop = end if end > active.key else None
+        for queue_key, key in self._store.scan("queue", active.key, stop):
+            active.buffer.append((queue_key, key))
+            if len(active.buffer) >= _BUFFER:
+                break
+        return bool(active.buffer)
+
+    def _retire(self, active: _Active, changes: list[Change]) -> None:
+        """A host with nothing queued leaves memory and the waiting hosts."""
+        if active.row.waiting_key:
+            changes.append(("waiting", active.row.waiting_key, None))
+            active.row.waiting_key = b""
+            self._waiting -= 1
+        changes.append(("hosts", active.key, pack(active.row)))
+        del self._active[active.key]
+
+    def _push(self, active: _Active) -> None:
+        self._turn += 1
+        heapq.heappush(self._heap, (active.row.ready_at, self._turn, active.key))
+
+    def _activate(self) -> bool:
+        """Bring waiting hosts into memory, the high lanes more often than the low ones, none never. Was there one?"""
+        found = False
+        for _ in range(LANES):
+            if not self._has_room():
+                break
+            self._lane_turn += 1
+            first = 0 if self._lane_turn % 2 else 1 if self._lane_turn % 4 else 2 if self._lane_turn % 8 else 3
+            for lane in [*range(first, LANES), *range(first)]:
+                if self._has_room() and self._activate_lane(lane):
+                    found = True
+        return found
+
+    def _activate_lane(self, lane: int) -> bool:
+        start, stop = lane.to_bytes(1, "big"), (lane + 1).to_bytes(1, "big")
+        room, found = self._capacity - len(self._active), False
+        for looked, (waiting_key, _) in enumerate(self._store.scan("waiting", start, stop)):
+            key = waiting_key[-8:]
+            if key not in self._active:
+                stored = self._store.get("hosts", key)
+                if stored is not None:
+                    active = self._active[key] = _Active(key, unpack(stored, HostRow))
+                    self._push(active)
+                    room, found = room - 1, True
+            if room <= 0 or looked >= self._capacity + _SCANNED:
+                break
+        return found
+
+    def _wake(self, now: float) -> None:
+        """Queue again what was to be tried later, and now is due."""
+        if self.stats["delayed"] <= 0:
+            return
+        limit = int(now * 1000).to_bytes(8, "big")
+        due = list(self._store.scan("due", b"", limit + b"\xff" * 16))
+        if not due:
+            return
+        changes: list[Change] = []
+        hosts: dict[bytes, HostRow] = {}
+        for due_key, _ in due:
+            key = due_key[8:]
+            stored = self._store.get("urls", key)
+            changes.append(("due", due_key, None))
+            self.stats["delayed"] -= 1
+            if stored is not None:
+                row = unpack(stored, UrlRow)
+                self._enqueue(key, row, cut(row.url).host, hosts, changes)
+        changes += [("hosts", key, pack(row)) for key, row in hosts.items()]
+        self._store.write([*changes, *self._bookkeeping()])
+
+    # -- settling ------------------------------------------------------------------------------------------------------
+
+    def settle(self, lease: Lease, effect: Effect, now: float) -> None:
+        """End a lease: the outcome, the host's clock, the queue and what was found, in one batch."""
+        key = host_key(lease.host).to_bytes(8, "big")
+        active = self._active[key]
+        active.is_leased = False
+        changes: list[Change] = [("leases", key, None), *effect.changes]
+        if lease.kind == "page":
+            changes += self._budget.release(lease.host, effect.counts["fetched"] > 0 and not effect.is_revisit)
+        if effect.row is not None:
+            self._settle_row(active, lease, effect, changes)
+        self._take_in(effect.found, now, changes)
+        self.stats.update(effect.counts)
+        if active.left <= 0 and self._waiting > len(self._active):
+            self._rotate(active, changes)
+        else:
+            active.left = active.left or _QUANTUM
+            self._push(active)
+        changes.append(("hosts", key, pack(active.row)))
+        self._store.write([*changes, *self._bookkeeping()])
+
+    def _settle_row(self, active: _Active, lease: Lease, effect: Effect, changes: list[Change]) -> None:
+        row = effect.row
+        assert row is not None
+        if active.buffer and active.buffer[0][1] == lease.key:
+            active.buffer.popleft()
+        changes.append(("queue", row.queue_key, None))
+        active.row.queued -= 1
+        self.stats["queued"] -= 1
+        row.queue_key = b""
+        if effect.retry_at is not None:
+            row.next_at = effect.retry_at
+            changes.append(("due", int(effect.retry_at * 1000).to_bytes(8, "big") + lease.key, b""))
+            self.stats["delayed"] += 1
+        changes.append(("urls", lease.key, pack(row)))
+
+    def _rotate(self, active: _Active, changes: list[Change]) -> None:
+        """Give the place in memory to a host that waits; come back at the end of the line."""
+        if active.row.waiting_key:
+            changes.append(("waiting", active.row.waiting_key, None))
+            self._waiting -= 1
+            active.row.waiting_key = b""
+        if active.row.queued > 0:
+            self._await_turn(active.key, active.row, LANES - 2, changes)
+        del self._active[active.key]
+
+    def park(self, reason: str) -> int:
+        """Take all that still waits out of the queues, for a crawl that ends without it."""
+        parked = 0
+        for family in ("queue", "due"):
+            batch: list[Change] = []
+            for place, value in self._store.scan(family):
+                key = value if family == "queue" else place[8:]
+                stored = self._store.get("urls", key)
+                batch.append((family, place, None))
+                if stored is not None:
+                    row = unpack(stored, UrlRow)
+                    row.state, row.reason, row.queue_key = "parked", row.reason or reason, b""
+                    batch.append(("urls", key, pack(row)))
+                    parked += 1
+            self._store.write(batch)
+        self._store.write([("waiting", key, None) for key, _ in self._store.scan("waiting")])
+        for key, value in self._store.scan("hosts"):
+            host = unpack(value, HostRow)
+            if host.waiting_key or host.queued:
+                host.waiting_key, host.queued = b"", 0
+                self._store.write([("hosts", key, pack(host))])
+        self._active.clear()
+        self._heap.clear()
+        self._waiting = 0
+        self.stats["queued"] = self.stats["delayed"] = 0
+        self.stats["parked"] += parked
+        self._store.write(self._bookkeeping())
+        return parked
+
+    def host(self, name: str) -> HostRow:
+        """The row of a host, live if it is active: its clock is set by changing it before `settle`."""
+        return self._host(host_key(name).to_bytes(8, "big"), name)
+
+    def _bookkeeping(self) -> list[Change]:
+        return [
+            ("meta", b"stats", msgspec.msgpack.encode(dict(self.stats))),
+            ("meta", b"turn", self._turn.to_bytes(8, "big")),
+        ]
+
+    @property
+    def active_hosts(self) -> int:
+        return len(self._active)
+
+
+def _next_key(key: bytes) -> bytes:
+    return key[:8] + ((int.from_bytes(key[8:], "big") + 1) & (1 << 64) - 1).to_bytes(8, "big")

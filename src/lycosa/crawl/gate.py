@@ -1,0 +1,67 @@
+"""One address, many hosts: requests to an address keep a gap of their own, whatever hosts they are for.
+
+The gap runs from the end of one answer to the start of the next request. Requests pass in the order they came. A gap of
+zero, which only own hosts can have, leaves the gate open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from lycosa.ports import Clock
+from lycosa.web.addresses import group_of
+from lycosa.web.politeness import AddressTrouble, address_gap_s
+
+_REMEMBERED = 50_000
+
+
+class _Place:
+    __slots__ = ("free_at", "lock", "trouble")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.free_at = 0.0
+        self.trouble = AddressTrouble()
+
+
+class AddressGate:
+    def __init__(self, clock: Clock, address_delay_s: float) -> None:
+        self._clock = clock
+        self._delay_s = address_delay_s
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+
+    @asynccontextmanager
+    async def passage(self, address: str | None, host_delay_s: float) -> AsyncIterator[None]:
+        """Wait for the address to be free, and hold it until the answer is in."""
+        if address is None or min(self._delay_s, host_delay_s) <= 0:
+            yield
+            return
+        place = self._place(group_of(address))
+        async with place.lock:
+            wait_s = place.free_at - self._clock.now()
+            if wait_s > 0:
+                await self._clock.sleep(wait_s)
+            try:
+                yield
+            finally:
+                now = self._clock.now()
+                place.free_at = now + address_gap_s(self._delay_s, host_delay_s, place.trouble, now)
+
+    def pushed_back(self, address: str | None, host: str) -> None:
+        """A host of this address answered 429 or 503."""
+        if address is not None:
+            place = self._place(group_of(address))
+            place.trouble = place.trouble.after_push_back(host, self._clock.now())
+
+    def _place(self, group: str) -> _Place:
+        place = self._places.pop(group, None) or _Place()
+        self._places[group] = place
+        while len(self._places) > _REMEMBERED:
+            oldest = next(iter(self._places))
+            if self._places[oldest].lock.locked():
+                break
+            del self._places[oldest]
+        return place

@@ -1,0 +1,191 @@
+"""The main loop: lease a URL, visit it, settle the outcome.
+
+At most `slots` visits are under way. A visit ends with its settlement, so a slot is free only when what it found is
+written. The loop ends when nothing is left, when the budget is used up, when all that is left would keep it waiting for
+more than two minutes, or when it is told to stop; it never abandons a visit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+import msgspec
+
+from lycosa.crawl.frontier import Candidate, DelayOf, Effect, Frontier, Lease
+from lycosa.crawl.gate import AddressGate
+from lycosa.crawl.ingest import Ingest
+from lycosa.crawl.outcome import Failed, judge
+from lycosa.crawl.rows import HostRow
+from lycosa.crawl.rules import Rules
+from lycosa.model import Ask, Reply, Response
+from lycosa.ports import Clock, Fetcher
+from lycosa.web.headers import Validators, read_retry_after
+from lycosa.web.politeness import PUSHED_BACK, Pace, after_answer, after_failure, after_push_back
+from lycosa.web.robots import PARSED_BYTES
+
+PATIENCE_S = 120.0
+_GLANCE_S = 0.5  # how long the loop sleeps at most before it looks around
+Ended = Literal["finished", "stopped"]
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """What the loop works with."""
+
+    frontier: Frontier
+    rules: Rules
+    ingest: Ingest
+    fetcher: Fetcher
+    clock: Clock
+    gate: AddressGate
+    address_of: Callable[[str], Awaitable[str | None]]  # where a host will be asked
+    delay_of: DelayOf
+
+
+class Loop:
+    def __init__(self, parts: Parts, *, slots: int, max_pages: int | None = None) -> None:
+        self.frontier = parts.frontier
+        self._rules = parts.rules
+        self._ingest = parts.ingest
+        self._fetcher = parts.fetcher
+        self._clock = parts.clock
+        self._gate = parts.gate
+        self._address_of = parts.address_of
+        self._delay_of = parts.delay_of
+        self._slots = slots
+        self._max_pages = max_pages
+        self._visits: set[asyncio.Task[None]] = set()
+        self._stir = asyncio.Event()
+        self._stopping = False
+        self._failure: BaseException | None = None
+
+    def stop(self) -> None:
+        """Start nothing more; `run` returns when the visits under way are settled."""
+        self._stopping = True
+        self._stir.set()
+
+    async def run(self) -> Ended:
+        while True:
+            self._stir.clear()
+            self._start_visits()
+            if self._failure is not None:
+                raise self._failure
+            if not self._visits:
+                wait_s = self._idle_s()
+                if wait_s is None:
+                    return self._end()
+            else:
+                wait_s = self._until_ready_s()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._stir.wait()
+
+    def _start_visits(self) -> None:
+        while len(self._visits) < self._slots and not self._stopping and self._failure is None and self._has_budget():
+            lease = self.frontier.lease(self._clock.now())
+            if lease is None:
+                return
+            visit = asyncio.create_task(self._visit(lease))
+            self._visits.add(visit)
+            visit.add_done_callback(self._ended)
+
+    def _has_budget(self) -> bool:
+        if self._max_pages is None:
+            return True
+        return self.frontier.stats["fetched"] + len(self._visits) < self._max_pages
+
+    def _ended(self, visit: asyncio.Task[None]) -> None:
+        self._visits.discard(visit)
+        if not visit.cancelled() and visit.exception() is not None:
+            self._failure = self._failure or visit.exception()
+        self._stir.set()
+
+    def _until_ready_s(self) -> float:
+        ready_at = self.frontier.next_ready()
+        return _GLANCE_S if ready_at is None else min(_GLANCE_S, max(0.001, ready_at - self._clock.now()))
+
+    def _idle_s(self) -> float | None:
+        """With nothing under way: how long to sleep, or None if this is the end."""
+        if self._stopping or not self._has_budget():
+            return None
+        ready_at = self.frontier.next_ready()
+        if ready_at is None or ready_at - self._clock.now() > PATIENCE_S:
+            return None
+        return min(_GLANCE_S, max(0.001, ready_at - self._clock.now()))
+
+    def _end(self) -> Ended:
+        if self._stopping:
+            return "stopped"
+        if self._has_budget():
+            self.frontier.park("waiting")  # all that is left would keep us waiting too long
+        return "finished"
+
+    # -- one visit -----------------------------------------------------------------------------------------------------
+
+    async def _visit(self, lease: Lease) -> None:
+        if lease.kind == "robots":
+            await self._visit_robots(lease)
+            return
+        row = lease.row
+        assert row is not None
+        asked = Validators(row.etag or None, row.last_modified or None).request_headers() if row.visits else []
+        reply = await self._ask(lease, Ask(lease.url, tuple(asked)))
+        outcome = judge(reply, bool(asked))
+        now = self._clock.now()
+        self._set_clock(lease, reply, now)
+        effect = self._ingest.effect(lease, outcome, now)
+        if isinstance(outcome, Failed) and outcome.retry_after_s and effect.retry_at is not None:
+            effect.retry_at = max(effect.retry_at, now + outcome.retry_after_s)
+        effect.counts["requests"] += 1
+        self.frontier.settle(lease, effect, now)
+
+    async def _ask(self, lease: Lease, ask: Ask) -> Reply:
+        """Send the request as soon as the host's address is free."""
+        delay_s = self._delay_of(lease.host)
+        address = await self._address_of(lease.host) if delay_s > 0 else None
+        async with self._gate.passage(address, delay_s):
+            reply = await self._fetcher.fetch(ask)
+        if isinstance(reply, Response) and reply.status in PUSHED_BACK:
+            self._gate.pushed_back(reply.address, lease.host)
+        return reply
+
+    async def _visit_robots(self, lease: Lease) -> None:
+        reply = await self._ask(lease, Ask(lease.url, max_body=PARSED_BYTES))
+        now = self._clock.now()
+        self._set_clock(lease, reply, now)
+        row, elsewhere = self._rules.after(lease.origin, reply, now)
+        effect = Effect(row=lease.row, changes=[self._rules.put(row)])
+        effect.counts["requests"] += 1
+        if lease.row is not None:
+            lease.row.state, lease.row.outcome = "done", "robots"
+        if elsewhere is not None:
+            effect.found = [Candidate(elsewhere, 0, elsewhere, kind="robots", purpose=lease.origin, hops=1)]
+        matcher = self._rules.matcher(lease.origin)
+        if matcher is not None and lease.row is None:
+            host = self.frontier.host(lease.host)
+            host.crawl_delay_s = matcher.crawl_delay_s
+            host.ready_at = host.pace.ready_at(now, self._delay_of(lease.host), host.crawl_delay_s)
+        self.frontier.settle(lease, effect, now)
+
+    def _set_clock(self, lease: Lease, reply: Reply, now: float) -> None:
+        """When the host may be asked again: counted from the end of this answer."""
+        host = self.frontier.host(lease.host)
+        delay_s = self._delay_of(lease.host)
+        host.pace = self._pace_after(host, reply, delay_s, now)
+        host.ready_at = host.pace.ready_at(now, delay_s, host.crawl_delay_s)
+        host.requests += 1
+        host.first_at = host.first_at or now
+        host.last_at = now
+        host.address = reply.address or host.address
+
+    @staticmethod
+    def _pace_after(host: HostRow, reply: Reply, delay_s: float, now: float) -> Pace:
+        if not isinstance(reply, Response):
+            return after_failure(host.pace)
+        host.answered += 1
+        if reply.status in PUSHED_BACK:
+            wait_s = read_retry_after(reply.headers.get("retry-after"), now)
+            return after_push_back(host.pace, now, delay_s, host.crawl_delay_s, wait_s)
+        return after_answer(host.pace, reply.status, reply.timings.first_byte_s)
