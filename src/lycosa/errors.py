@@ -4,11 +4,15 @@ What the web does is a value (an outcome), never an exception. These are our own
 each message is one sentence that names the remedy.
 
     LycosaError
-    └── BadInput (ValueError)      what was given cannot be used
-        ├── BadUrl                 not an http(s) URL
-        ├── BadSetting             an unknown key or a value out of range
-        ├── BadRule                a scope rule that cannot be read
-        └── BadDocument            bytes that are not what they should be (a sitemap, say)
+    ├── BadInput (ValueError)      what was given cannot be used
+    │   ├── BadUrl                 not an http(s) URL
+    │   ├── BadSetting             an unknown key or a value out of range
+    │   └── BadRule                a scope rule that cannot be read
+    ├── StoreBusy, StoreBroken     backends.rocks: another crawl works there; no store of ours
+    ├── RowBroken                  crawl.rows: written by a newer version, or damaged
+    ├── WriteFailed                backends.warc: the disk is full, say; what was appended before is whole
+    ├── Unreadable                 backends.warc_read: a record that is not there or not whole
+    └── TableTrouble               backends.parquet
 """
 
 
@@ -30,7 +34,3 @@ class BadSetting(BadInput):
 
 class BadRule(BadInput):
     """A scope rule that cannot be read."""
-
-
-class BadDocument(BadInput):
-    """Bytes that are not the kind of document they were taken for."""

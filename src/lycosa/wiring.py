@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -73,7 +74,7 @@ class Crawl:
         )
         gate = AddressGate(self.clock, settings.polite.address_delay)
         self._parts = Parts(
-            self.frontier, self.rules, ingest, self._fetcher, self.clock, gate, self._address_of, self.delay_of
+            self.frontier, self.rules, ingest, self._fetcher, self.clock, gate, self._address_of, self.delay_of, _log
         )
         self.loop: Loop | None = None
 
@@ -123,7 +124,7 @@ class Crawl:
         self.loop = Loop(self._parts, slots=self.settings.fetch.slots, max_pages=crawl.max_pages)
         now = self.clock.now()
         self.frontier.offer([Candidate(url, 0, request) for request, url in self.seeds.items()], now)
-        self._store.write([("meta", b"seeds", "\n".join(self.all_seeds).encode())])
+        self._store.write([("meta", b"seeds", "\n".join(self.all_seeds).encode()), ("meta", b"state", b"running")])
         chores = [asyncio.create_task(self._sync()), asyncio.create_task(self._report(progress, every_s))]
         try:
             return await self.loop.run()
@@ -154,6 +155,10 @@ class Crawl:
         self._bodies.close()
         self._store.sync()
         self._store.close()
+
+
+def _log(url: str, error: Exception) -> None:
+    logging.getLogger("lycosa").error("%s: %s: %s", url, type(error).__name__, error, exc_info=error)
 
 
 def read_seeds(normal: Normaliser, seeds: Sequence[str]) -> dict[str, str]:

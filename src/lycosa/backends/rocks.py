@@ -6,6 +6,7 @@ bounded by one block cache and one budget of write buffers, whatever the number 
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -85,6 +86,18 @@ class RocksStore:
         self._families.clear()
         self._handles.clear()
         self._db.close()
+
+
+def is_in_use(path: Path) -> bool:
+    """Does a process hold this store for writing?"""
+    try:
+        with (path / "LOCK").open("r+b") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def _options(cache: Cache) -> Options:

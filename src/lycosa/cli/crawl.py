@@ -53,13 +53,17 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
         if not job.all_seeds:
             raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
         (directory / "lycosa.toml").write_text(config.show(settings))
-        started = time.monotonic()
+        if (settings.crawl.processes or 1) > 1:
+            click.echo("lycosa: this version crawls in one process", err=True)
+        started, before = time.monotonic(), job.frontier.stats["requests"]
         ended = uvloop.run(_run(job, quiet=as_json))
         elapsed_s = time.monotonic() - started
         job.set_state(ended, elapsed_s)
         summary = summarise(job.frontier.stats, ended, elapsed_s, job.frontier.active_hosts)
     finally:
         job.close()
+    if ended == "finished" and job.frontier.stats["requests"] == before:
+        click.echo("lycosa: nothing was left to do; new seeds, a wider scope or a larger --max-pages go on", err=True)
     click.echo(json.dumps(summary) if as_json else _sentence(summary))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from lycosa import config
-from lycosa.backends.rocks import RocksStore
+from lycosa.backends.rocks import RocksStore, is_in_use
 from lycosa.backends.warc_check import verify as verify_warcs
 from lycosa.backends.warc_read import body_at
 from lycosa.cli.options import as_json, printable
@@ -47,7 +47,7 @@ def looking(directory: Path) -> Iterator[Look]:
 def status(directory: Path, as_json: bool) -> None:
     """Show the counts of a crawl."""
     with looking(directory) as look:
-        state, elapsed_s = look.state()
+        state, elapsed_s = look.state(is_in_use(directory / SHARD))
         told = summarise(look.stats(), state, elapsed_s, 0)
     if as_json:
         click.echo(json.dumps(told))

@@ -26,12 +26,11 @@ class Look:
         stored = self._store.get("meta", b"stats")
         return Counter(msgspec.msgpack.decode(stored, type=dict[str, int])) if stored else Counter()
 
-    def state(self) -> tuple[str, float]:
+    def state(self, is_running: bool) -> tuple[str, float]:
         """What became of the crawl, and how long it took."""
-        if next(self._store.scan("leases"), None) is not None:
-            return "running", 0.0
         state, elapsed = self._store.get("meta", b"state"), self._store.get("meta", b"elapsed")
-        return (state or b"stopped").decode(), float(elapsed or b"0")
+        told = "running" if is_running else (state or b"stopped").decode()
+        return ("stopped" if told == "running" and not is_running else told), float(elapsed or b"0")
 
     def row(self, url: str) -> UrlRow | None:
         key = cut(self._normal(url)).key()

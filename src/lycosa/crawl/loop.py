@@ -17,9 +17,10 @@ import msgspec
 from lycosa.crawl.frontier import Candidate, DelayOf, Effect, Frontier, Lease
 from lycosa.crawl.gate import AddressGate
 from lycosa.crawl.ingest import Ingest
-from lycosa.crawl.outcome import Failed, judge
+from lycosa.crawl.outcome import Failed, Outcome, judge
 from lycosa.crawl.rows import HostRow
 from lycosa.crawl.rules import Rules
+from lycosa.errors import LycosaError
 from lycosa.model import Ask, Reply, Response
 from lycosa.ports import Clock, Fetcher
 from lycosa.web.headers import Validators, read_retry_after
@@ -42,6 +43,7 @@ class Parts(msgspec.Struct, frozen=True):
     gate: AddressGate
     address_of: Callable[[str], Awaitable[str | None]]  # where a host will be asked
     delay_of: DelayOf
+    stumbled: Callable[[str, Exception], None]  # told of every failure of our own, with its URL
 
 
 class Loop:
@@ -54,6 +56,7 @@ class Loop:
         self._gate = parts.gate
         self._address_of = parts.address_of
         self._delay_of = parts.delay_of
+        self.stumbled = parts.stumbled
         self._slots = slots
         self._max_pages = max_pages
         self._visits: set[asyncio.Task[None]] = set()
@@ -135,11 +138,22 @@ class Loop:
         outcome = judge(reply, bool(asked))
         now = self._clock.now()
         self._set_clock(lease, reply, now)
-        effect = self._ingest.effect(lease, outcome, now)
+        effect = self._effect(lease, outcome, now)
         if isinstance(outcome, Failed) and outcome.retry_after_s and effect.retry_at is not None:
             effect.retry_at = max(effect.retry_at, now + outcome.retry_after_s)
         effect.counts["requests"] += 1
         self.frontier.settle(lease, effect, now)
+
+    def _effect(self, lease: Lease, outcome: Outcome, now: float) -> Effect:
+        """What follows from the outcome. A page that our own code stumbles over is recorded, and the crawl goes on."""
+        try:
+            return self._ingest.effect(lease, outcome, now)
+        except LycosaError:
+            raise  # the store cannot be written, say: nothing to go on with
+        except Exception as error:
+            self.stumbled(lease.url, error)
+            reason = f"internal.{type(error).__name__}"
+            return self._ingest.effect(lease, Failed(reason, is_lasting=True), now)
 
     async def _ask(self, lease: Lease, ask: Ask) -> Reply:
         """Send the request as soon as the host's address is free."""

@@ -7,7 +7,6 @@ and not a scan. When a filter is full another is begun beside it, twice as large
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -89,5 +88,4 @@ class Seen:
         return saved
 
     def _clear_log(self) -> list[Change]:
-        logged = itertools.takewhile(lambda row: True, self._store.scan("seen", b"log", b"loh"))
-        return [("seen", key, None) for key, _ in logged]
+        return [("seen", key, None) for key, _ in self._store.scan("seen", b"log", b"loh")]

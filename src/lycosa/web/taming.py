@@ -25,12 +25,14 @@ _FEW_OPEN, _MANY_OPEN = 30, 300
 _MANY_STYLED = 500
 _LONG_TAG = 9_000  # bytes: room for too many attributes
 _LONGEST_NAME = 100
+_MOST_TAGS = 250_000
 _MANY_ATTRIBUTES = 2_000
 _MOST_ATTRIBUTES = 100
 _MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
 _LESS, _SLASH = b"</"
 _LONG_TAG = 9_000  # characters: room for too many attributes
 _LONGEST_NAME = 100
+_MOST_TAGS = 250_000
 _MANY_ATTRIBUTES = 2_000
 _MOST_ATTRIBUTES = 100
 _MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
@@ -202,7 +204,11 @@ def flatten(html: bytes) -> bytes:
     """The page with bounded nesting: what is deeper than `DEEPEST` stands side by side."""
     flat, at = _Flattener(html), 0
     scan, out, stack = _TOKEN.search, flat.out, flat.stack
+    left = _MOST_TAGS
     while (token := scan(html, at)) is not None:
+        left -= 1
+        if left < 0:
+            return b"".join(out)  # no page for people has so many; the rest is not read
         start, end = token.span()
         if start > at:
             out.append(html[at:start].replace(b"<", b"&lt;"))
