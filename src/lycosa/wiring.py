@@ -58,12 +58,11 @@ class Crawl:
         self.rules = Rules(self._store, settings.agent.name)
         slots = settings.fetch.slots
         budget = DomainBudget(self._store, settings.budget.domain_pages)
-        self.frontier = Frontier(
-            self._store, self.rules, Seen(self._store), budget, capacity=3 * slots, delay_of=self.delay_of
-        )
+        seen = Seen(self._store)
+        self.frontier = Frontier(self._store, self.rules, seen, budget, capacity=3 * slots, delay_of=self.delay_of)
         self.was_killed = bool(self.frontier.interrupted())
         self.frontier.recover(self.clock.now())
-        ingest = Ingest(self._judges(normal), Claims(self._store), self._bodies)
+        ingest = Ingest(self._judges(normal, seen), Claims(self._store), self._bodies)
         self._resolver = Resolver(now=SystemClock().now)
         self._fetcher = CurlFetcher(
             settings=settings.fetch,
@@ -96,14 +95,14 @@ class Crawl:
             "robots": "obey",
         }
 
-    def _judges(self, normal: Normaliser) -> Judges:
+    def _judges(self, normal: Normaliser, seen: Seen) -> Judges:
         crawl, limits = self.settings.crawl, self.settings.traps
         scope = make_scope(
             crawl.scope, self.all_seeds, crawl.include, crawl.exclude, max_depth=crawl.max_depth, with_media=crawl.media
         )
         traps = TrapRules(limits.max_length, limits.max_segments, limits.max_repeats, limits.max_parameters)
         year = datetime.datetime.now(datetime.UTC).year
-        return Judges(self.settings.agent.name, normal, scope, traps, Patterns(), year)
+        return Judges(self.settings.agent.name, normal, scope, traps, Patterns(), year, seen.was_met_lately)
 
     def delay_of(self, host: str) -> float:
         """The least gap of a host; below the floor only for own ones."""

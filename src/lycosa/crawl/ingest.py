@@ -9,6 +9,7 @@ network.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Protocol
 
@@ -60,6 +61,7 @@ class Judges(msgspec.Struct, frozen=True):
     traps: TrapRules
     patterns: Patterns
     year: int
+    was_met_lately: Callable[[str], bool]  # then it was judged and queued already
 
 
 class Ingest:
@@ -138,7 +140,7 @@ class Ingest:
         hrefs = [link.href for link in page.links if link.is_followed]
         found: dict[str, Candidate] = {}
         for url in self._judges.normal.links(page.base, hrefs).values():
-            if url not in found and url != row.url:
+            if url not in found and not self._judges.was_met_lately(url):
                 host = host_of(url)
                 refusal = self.refusal(url, host, row.depth + 1)
                 if refusal is None:

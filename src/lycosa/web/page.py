@@ -114,6 +114,12 @@ class Page(msgspec.Struct):
             if number in ends:
                 around.append(change.outside if change else region)
             region = change.region if change else region
+            if END not in run:  # the usual case
+                line = fold(run)
+                if line:
+                    links = sum(map(len, linked.get(number + 1, ())))
+                    blocks.append(Block(line, tag, region, links))
+                continue
             lines = [fold(part) for part in run.split(END)]
             linked_here = _share_out(linked.get(number + 1, []), lines)
             here, kind = region, tag
