@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null)
 .PHONY: run test check bench clean help
 
 help:
-	@echo 'make run     set up and look at what Lycosa does'
+	@echo 'make run     set up and crawl: a synthetic web, in seconds'
 	@echo 'make test    set up and pass all tests'
 	@echo 'make check   formatting, lint, types, import contracts'
 	@echo 'make bench   measure the hot paths, as ratios'
@@ -26,7 +26,7 @@ endif
 	@touch $@
 
 run: $(READY)
-	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/tour.sh
+	$(BIN)/lycosa demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto -q

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A tour of what Lycosa makes of the web: `make run`. It puts a small synthetic web on loopback and reads from it.
+# A tour of the verbs. With `lycosa` on the PATH: sh examples/tour.sh. It puts a small synthetic web on loopback and reads from it.
 set -eu
 
 say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; "$@" || test $? -eq 1; }

@@ -193,3 +193,14 @@ def test_explain_says_why_a_url_was_or_was_not_fetched(tmp_path: Path) -> None:
             assert missing["outcome"] == "unknown"
 
     asyncio.run(run())
+
+
+def test_the_demo_crawls_and_leaves_a_crawl_to_look_at(tmp_path: Path) -> None:
+    async def run() -> None:
+        process = await lycosa("demo", "--hosts", "3", "--pages", "30", "--dir", str(tmp_path / "crawl"))
+        out, err = await process.communicate()
+        assert process.returncode == 0, err.decode()
+        assert b"0 faults" in out
+        assert (await told("status", "--dir", str(tmp_path / "crawl")))["pages"]["fetched"] > 10
+
+    asyncio.run(run())

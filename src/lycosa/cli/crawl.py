@@ -88,7 +88,7 @@ def _read_seeds(file: Path | None) -> list[str]:
 
 
 async def _run(job: Crawl, quiet: bool) -> Any:
-    task = asyncio.ensure_future(job.run(_show, 5.0))
+    task = asyncio.ensure_future(job.run(show_progress, 5.0))
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -100,7 +100,7 @@ async def _run(job: Crawl, quiet: bool) -> Any:
     return await task
 
 
-def _show(job: Crawl) -> None:
+def show_progress(job: Crawl) -> None:
     stats = job.frontier.stats
     line = f"{stats['fetched']} pages, {stats['queued']} queued, {stats['failed']} failed, {stats['hosts']} hosts"
     click.echo(line, err=True)

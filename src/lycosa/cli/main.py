@@ -14,6 +14,7 @@ import click
 import lycosa
 from lycosa.cli.config import config
 from lycosa.cli.crawl import crawl
+from lycosa.cli.demo import demo
 from lycosa.cli.look import explain, get, pages, status, verify
 from lycosa.cli.options import printable
 from lycosa.cli.sim import sim
@@ -32,7 +33,7 @@ def cli() -> None:
     """A polite web crawler and the search engine that stands on it."""
 
 
-for command in (crawl, status, pages, get, explain, verify, trying, config, sim):
+for command in (crawl, demo, status, pages, get, explain, verify, trying, config, sim):
     cli.add_command(command)
 
 
