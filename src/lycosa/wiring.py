@@ -20,9 +20,10 @@ from lycosa.backends.system import SystemClock
 from lycosa.config import Settings
 from lycosa.crawl.budget import DomainBudget
 from lycosa.crawl.claims import Claims
-from lycosa.crawl.frontier import Candidate, Frontier
+from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
 from lycosa.crawl.ingest import Ingest, Judges
+from lycosa.crawl.lease import Candidate
 from lycosa.crawl.loop import Ended, Loop, Parts
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen

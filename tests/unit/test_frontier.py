@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from lycosa.backends.memory import MemoryStore
 from lycosa.crawl.budget import DomainBudget
-from lycosa.crawl.frontier import Candidate, Effect, Frontier, Lease, lane_of
+from lycosa.crawl.frontier import Frontier
+from lycosa.crawl.lease import Candidate, Effect, Lease, lane_of
 from lycosa.crawl.rows import FORMAT, RobotsRow, UrlRow, unpack
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from lycosa.crawl.budget import DomainBudget
-from lycosa.crawl.rows import FORMAT, HostRow, Kind, LeaseRow, UrlRow, pack, unpack
+from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, lane_of
+from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, unpack
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key
@@ -28,46 +29,9 @@ from lycosa.ports import Change, Store
 from lycosa.web.robots import target_of
 from lycosa.web.url import cut
 
-DelayOf = Callable[[str], float]
-LANES = 4
 _BUFFER = 16
 _QUANTUM = 20  # leases of a host before another waiting one gets its place
 _SCANNED = 256  # waiting hosts looked at for one activation
-
-
-class Candidate(msgspec.Struct, frozen=True, gc=False):
-    """A URL that scope and traps have let pass."""
-
-    url: str
-    depth: int
-    request: str = ""
-    found_on: bytes = b""
-    hops: int = 0
-    kind: Kind = "page"
-    purpose: str = ""
-
-
-class Lease(msgspec.Struct, frozen=True):
-    """The right to send one request now."""
-
-    host: str
-    url: str  # what to request
-    kind: Kind
-    origin: str  # for robots: whose rules these will be
-    key: bytes
-    at: float
-    row: UrlRow | None  # None for the rules of the host's own origin
-
-
-class Effect(msgspec.Struct):
-    """What settling a lease does beside the host's clock; made by `ingest`."""
-
-    row: UrlRow | None = None  # the URL as it is now
-    retry_at: float | None = None  # it stays, and is due again then
-    is_revisit: bool = False  # then it costs its domain nothing
-    found: Sequence[Candidate] = ()
-    changes: list[Change] = msgspec.field(default_factory=list)  # anything else for the same batch
-    counts: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 class _Active:
@@ -81,14 +45,6 @@ class _Active:
         self.buffer: deque[tuple[bytes, bytes]] = deque()  # queue key, URL key
         self.is_leased = False
         self.left = _QUANTUM
-
-
-def lane_of(depth: int, url: str, hops: int) -> int:
-    """Breadth first in flavour: near a seed before far, short paths before long."""
-    if depth == 0 or hops:
-        return 0
-    far = 1 if depth <= 2 else 2 if depth <= 6 else 3
-    return min(LANES - 1, far + (url.count("/") > 10))
 
 
 class Frontier:

@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from lycosa.crawl.claims import LEAST_WORDS, Claim, Claims
-from lycosa.crawl.frontier import Candidate, Effect, Lease
+from lycosa.crawl.lease import Candidate, Effect, Lease
 from lycosa.crawl.outcome import Failed, Fetched, Forbidden, Gone, Moved, Outcome, Refused, Unchanged, name_of
 from lycosa.crawl.rows import UrlRow
 from lycosa.errors import BadUrl

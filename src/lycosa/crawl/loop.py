@@ -14,9 +14,10 @@ from typing import Literal
 
 import msgspec
 
-from lycosa.crawl.frontier import Candidate, DelayOf, Effect, Frontier, Lease
+from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
 from lycosa.crawl.ingest import Ingest
+from lycosa.crawl.lease import Candidate, DelayOf, Effect, Lease
 from lycosa.crawl.outcome import Failed, Outcome, judge
 from lycosa.crawl.rows import HostRow
 from lycosa.crawl.rules import Rules
