@@ -43,9 +43,10 @@ from lycosa.wiring import Crawl
 @click.option("-s", "assignments", multiple=True, metavar="KEY=VALUE", help="Set one setting; may be repeated.")
 @as_json
 def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_json: bool, **flags: Any) -> None:
-    """Crawl from the seeds, politely, until nothing is left or the budget is used up.
+    """Crawl from the seeds, politely.
 
-    Ctrl-C stops it cleanly; the same command goes on where it stopped.
+    Ends when nothing is left or the budget is used up. Ctrl-C stops it cleanly; the same command goes on where it
+    stopped, also after a crash.
     """
     settings = _settings(directory, flags)
     job = Crawl(directory, settings, [*seeds, *_read_seeds(seeds_file)])

@@ -24,7 +24,15 @@ from lycosa.errors import LycosaError
 USAGE_ERROR = 2
 
 
+class _InOrder(click.Group):
+    """Lists its commands in the order one needs them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
 @click.group(
+    cls=_InOrder,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="`lycosa COMMAND --help` says more of each.",
 )

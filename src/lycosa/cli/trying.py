@@ -28,7 +28,9 @@ _SHOWN_LINES = 12
 
 @click.group("try")
 def trying() -> None:
-    """See what Lycosa makes of a URL, a robots.txt, a page or a sitemap.
+    """Ask the rules of the web about one thing.
+
+    See what Lycosa makes of a URL, a robots.txt, a page or a sitemap.
 
     ARG is a file, or - for standard input. Nothing is fetched and nothing is stored.
     """

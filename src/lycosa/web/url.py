@@ -48,7 +48,7 @@ def _href(text: str) -> str:
             href = str(can_ada.parse(text).href)
         except ValueError:
             return _exact_href(text)
-        if "/." not in href and ("%" not in text or "%" not in _AUTHORITY.match(text)[1]):  # type: ignore[index]
+        if "/." not in href and ("%" not in text or "%" not in _authority(text)):
             return href
     return _exact_href(text)
 
@@ -56,9 +56,14 @@ def _href(text: str) -> str:
 def _check_length(text: str) -> None:
     if len(text) > _LONGEST:
         raise BadUrl(f"a text of {len(text)} characters is no URL: give one under {_LONGEST}")
-    authority = _AUTHORITY.match(text)
-    if authority and len(authority[1]) > _LONGEST_AUTHORITY:
+    if len(_authority(text)) > _LONGEST_AUTHORITY:
         raise BadUrl(f"{_shown(text)} has no host that could be looked up: a name has at most 253 characters")
+
+
+def _authority(text: str) -> str:
+    """What stands where a URL has its host, as far as can be told without parsing."""
+    found = _AUTHORITY.match(text)
+    return found[1] if found else ""
 
 
 def _exact_href(text: str) -> str:
