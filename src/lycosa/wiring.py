@@ -16,7 +16,7 @@ from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.rocks import RocksStore
 from lycosa.backends.steady import SteadyClock
-from lycosa.backends.system import SystemClock
+from lycosa.backends.system import SystemClock, keep_freed_memory
 from lycosa.config import Settings
 from lycosa.crawl.budget import DomainBudget
 from lycosa.crawl.claims import Claims
@@ -42,6 +42,7 @@ class Crawl:
     """A crawl directory opened for crawling."""
 
     def __init__(self, directory: Path, settings: Settings, seeds: Sequence[str]) -> None:
+        keep_freed_memory()
         self.directory = directory
         self.settings = settings
         self.clock = SteadyClock()

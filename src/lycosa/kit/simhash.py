@@ -56,10 +56,10 @@ def _hash_words(text: bytes) -> tuple[_Hashes, int]:
     if not len(starts):
         return np.zeros(0, dtype=np.uint64), 0
     # Where in its word each letter stands: its place less the place where the word begins.
-    begins = np.zeros(len(letters), dtype=np.int32)
-    begins[starts] = starts
-    places = np.arange(len(letters), dtype=np.int32) - np.maximum.accumulate(begins)
-    words = np.add.reduceat(_POWERS[places & _LAST_POWER] * letters, starts)
+    first = starts[0]
+    begins = np.repeat(starts, np.diff(np.append(starts, len(letters))))
+    places = np.arange(first, len(letters)) - begins
+    words = np.add.reduceat(_POWERS.take(places & _LAST_POWER) * letters[first:], starts - first)
     words ^= words >> np.uint64(31)
     words *= _FINISH
     return words, int(np.count_nonzero(is_letter))
