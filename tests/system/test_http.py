@@ -427,7 +427,7 @@ def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatc
 
     async def main() -> None:
         async with serving(answering(PAGE)) as server, fetching() as fetcher:
-            await get(fetcher, server.url())
+            assert (await get(fetcher, server.url())).status == 200
 
     run(main())
 
@@ -652,8 +652,10 @@ def test_nothing_stays_open_after_closing() -> None:
         async with serving(answering(PAGE)) as server:
             async with fetching() as fetcher:
                 await asyncio.gather(*(get(fetcher, server.url()) for _ in range(20)))
-            while server.tasks:  # each connection ends when the other side is gone
-                await asyncio.wait(server.tasks)
+            async with asyncio.timeout(10):  # each connection ends when the other side is gone
+                while server.tasks:
+                    await asyncio.wait(server.tasks)
+            assert not server.tasks
 
     run(main())
 

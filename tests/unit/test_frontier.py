@@ -58,6 +58,23 @@ def test_a_host_is_leased_once_and_then_not_before_its_gap_has_passed(store: Mem
     assert frontier.lease(20.0 + DELAY_S) is not None
 
 
+def test_a_url_offered_between_two_leases_gives_its_host_no_second_one(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store)
+    allow(store, rules, "http://a")
+    frontier.offer([Candidate("http://a/1", 1)], 0.0)
+    first = frontier.lease(10.0)
+    assert first is not None
+    settle(frontier, first, 10.0, (Candidate("http://a/2", 1),))
+    frontier.offer([Candidate("http://a/3", 1)], 10.0)
+    second = frontier.lease(100.0)
+    assert second is not None
+    assert frontier.lease(100.0) is None
+    settle(frontier, second, 100.0)
+    third = frontier.lease(200.0)
+    assert third is not None
+    assert {first.url, second.url, third.url} == {"http://a/1", "http://a/2", "http://a/3"}
+
+
 def test_all_ports_and_schemes_of_a_host_share_one_clock(store: MemoryStore) -> None:
     frontier, rules = open_frontier(store)
     allow(store, rules, "http://a", "https://a", "http://a:8080")

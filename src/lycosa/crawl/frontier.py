@@ -58,7 +58,7 @@ class Frontier:
         self._capacity = capacity
         self._delay_of = delay_of
         self._active: dict[bytes, _Active] = {}
-        self._heap: list[tuple[float, int, bytes]] = []
+        self._heap: list[tuple[float, int, bytes]] = []  # every active host that is not leased, once
         self._turn = 0  # breaks ties in the heap, and orders queues and waiting hosts
         self._waiting = 0  # hosts that wait, active or not
         self._lane_turn = 0
@@ -178,9 +178,6 @@ class Frontier:
         self.stats["queued"] += 1
         if not known.waiting_key:
             self._await_turn(host_at, known, row.lane, changes)
-        active = self._active.get(host_at)
-        if active is not None and not active.buffer and not active.is_leased:
-            self._push(active)
 
     def _host(self, key: bytes, name: str) -> HostRow:
         active = self._active.get(key)
