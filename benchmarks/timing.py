@@ -1,4 +1,7 @@
-"""Measuring: rivals take turns, so that a noisy machine disturbs all of them alike, and each shows its best tenth."""
+"""Measuring: rivals take turns, so that a noisy machine disturbs all of them alike, and each shows its best tenth.
+
+What counts is the processor's time: on a busy machine a call of some milliseconds is bound to be interrupted.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ class Row(NamedTuple):
 
 
 def take_turns(rivals: dict[str, Callable[[], object]], seconds: float = 2.0) -> dict[str, float]:
-    """Seconds a call of each rival takes: the tenth percentile of many rounds in which all have a turn."""
+    """Seconds of processor a call of each rival takes: the tenth percentile of many rounds in which all have a turn."""
     times: dict[str, list[float]] = {name: [] for name in rivals}
     gc.collect()
     until = time.perf_counter() + seconds
     while time.perf_counter() < until or min(map(len, times.values())) < 20:
         for name, call in rivals.items():
-            start = time.perf_counter()
+            start = time.thread_time()
             call()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(time.thread_time() - start)
     return {name: sorted(taken)[len(taken) // 10] for name, taken in times.items()}
 
 

@@ -70,6 +70,10 @@ class Polite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...],
         Meta(description="your own hosts, as names, suffixes or CIDR ranges: they may be private and asked faster"),
     ] = ()
+    hours: Annotated[
+        tuple[str, ...],
+        Meta(description="when hosts may be asked, in UTC, like `example.org 22:00-06:00`; `*` is every other host"),
+    ] = ()
 
 
 class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,6 +105,10 @@ class Crawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_pages: Annotated[Positive | None, Meta(description="stop after this many pages")] = None
     max_depth: Annotated[int | None, Meta(description="follow links at most this far from a seed")] = None
     media: Annotated[bool, Meta(description="fetch pictures, documents and other files too")] = False
+    processors: Annotated[
+        tuple[str, ...],
+        Meta(description="who looks at every page: installed processors, `module:function` or `items:FILE.toml`"),
+    ] = ()
     processes: Annotated[
         Positive | None, Meta(description="crawl in so many processes; by default as the machine allows")
     ] = None
@@ -110,6 +118,16 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one owner may cost."""
 
     domain_pages: Annotated[Positive, Meta(description="pages of one registered domain")] = 100_000
+    host_pages: Annotated[Positive | None, Meta(description="pages of one host")] = None
+
+
+class Disk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much room the crawl may take."""
+
+    max_bytes: Annotated[Bytes | None, Meta(description="stop when the crawl's directory is this large")] = None
+    reserve: Annotated[Bytes, Meta(description="pause while the disk has less room than this")] = msgspec.field(
+        default_factory=partial(Bytes, 200_000_000)
+    )
 
 
 class Urls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -138,6 +156,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fetch: Fetch = Fetch()
     crawl: Crawl = Crawl()
     budget: Budget = Budget()
+    disk: Disk = Disk()
     urls: Urls = Urls()
     traps: Traps = Traps()
 

@@ -8,12 +8,16 @@ each message is one sentence that names the remedy.
     │   ├── BadUrl                 not an http(s) URL
     │   ├── BadSetting             an unknown key or a value out of range
     │   └── BadRule                a scope rule that cannot be read
-    ├── StoreBusy, StoreBroken     backends.rocks: another crawl works there; no store of ours
+    ├── DiskFull                   no room is left; with room made, all goes on
+    ├── StoreBusy, StoreBroken,    backends.rocks: another crawl works there; no store of ours or a damaged one;
+    │   StoreDenied                no permission
     ├── RowBroken                  crawl.rows: written by a newer version, or damaged
     ├── WriteFailed                backends.warc: the disk is full, say; what was appended before is whole
     ├── Unreadable                 backends.warc_read: a record that is not there or not whole
     └── TableTrouble               backends.parquet
 """
+
+from errno import EDQUOT, ENOSPC
 
 
 class LycosaError(Exception):
@@ -34,3 +38,16 @@ class BadSetting(BadInput):
 
 class BadRule(BadInput):
     """A scope rule that cannot be read."""
+
+
+class DiskFull(LycosaError):
+    """No room is left on the disk. What was settled is whole, and with room made the crawl goes on."""
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Is a lack of room behind this failure? Then waiting for room helps."""
+    while error is not None:
+        if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)):
+            return True
+        error = error.__cause__
+    return False

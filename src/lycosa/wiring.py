@@ -3,81 +3,172 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 import lycosa
-from lycosa import config
 from lycosa.backends import warc_check
 from lycosa.backends.bodies import WarcBodies
+from lycosa.backends.control import ControlServer
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
+from lycosa.backends.journal import Journal
+from lycosa.backends.parquet import ParquetTables
+from lycosa.backends.records import Records
 from lycosa.backends.rocks import RocksStore
+from lycosa.backends.room import check_room, size_of
 from lycosa.backends.steady import SteadyClock
 from lycosa.backends.system import SystemClock, keep_freed_memory
 from lycosa.config import Settings
-from lycosa.crawl.budget import DomainBudget
+from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.claims import Claims
+from lycosa.crawl.feed import Feed, RequestRow, flushed_to, rows_of, settled_to
+from lycosa.crawl.forget import blocked_hosts
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
 from lycosa.crawl.ingest import Ingest, Judges
 from lycosa.crawl.lease import Candidate
 from lycosa.crawl.loop import Ended, Loop, Parts
+from lycosa.crawl.manners import Manners
+from lycosa.crawl.mend import Mend
+from lycosa.crawl.processors import Processors
+from lycosa.crawl.processors import load as load_processors
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
+from lycosa.crawl.view import PageView
 from lycosa.errors import BadInput, BadSetting
 from lycosa.web.addresses import OwnHosts, Resolved
+from lycosa.web.hours import Hours
+from lycosa.web.politeness import Override
 from lycosa.web.scope import make_scope
 from lycosa.web.traps import Patterns, TrapRules
 from lycosa.web.url import Normaliser, host_of, is_web, parse
 
 _SYNC_S = 1.0
-_DEFAULT_DELAY_S = 2.0
-SHARD, WARCS = "shard-00", "warc"
+_ROOM_S = 2.0
+_FLUSH_S = 60.0  # how long rows wait at most before they are in a file
+SHARD, WARCS, TABLES, FEED, RECORDS = "shard-00", "warc", "tables", "feed", "records"
+OnPage = Callable[[PageView], Awaitable[None]]
 
 
 class Crawl:
     """A crawl directory opened for crawling."""
 
-    def __init__(self, directory: Path, settings: Settings, seeds: Sequence[str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: Settings,
+        seeds: Sequence[str],
+        on_page: OnPage | None = None,
+    ) -> None:
         keep_freed_memory()
         self.directory = directory
         self.settings = settings
         self.clock = SteadyClock()
+        self._flushed_at = self.clock.now()
         self._own = OwnHosts(settings.polite.own_hosts)
         normal = Normaliser(settings.urls.tracking, settings.urls.session)
         self.seeds = read_seeds(normal, seeds)
         self._check_manners()
         directory.mkdir(parents=True, exist_ok=True)
+        processors = load_processors(settings.crawl.processors)
         self._store = RocksStore(directory / SHARD)
+        try:
+            self._assemble(normal, processors, on_page)
+        except BaseException:
+            self._store.close()
+            raise
+
+    def _assemble(self, normal: Normaliser, processors: Processors, on_page: OnPage | None) -> None:
+        directory, settings = self.directory, self.settings
         stored = self._store.get("meta", b"seeds")
         known = stored.decode().split("\n") if stored else []
         self.all_seeds = list(dict.fromkeys([*known, *self.seeds.values()]))
+        self._check_blocked()
         self.repaired = warc_check.repair(directory / WARCS) if (directory / WARCS).is_dir() else []
         self._bodies = WarcBodies(directory / WARCS, "lycosa", self._about())
         self.rules = Rules(self._store, settings.agent.name)
-        slots = settings.fetch.slots
-        budget = DomainBudget(self._store, settings.budget.domain_pages)
+        self.manners = Manners(
+            self._store, float(settings.polite.delay), self._own, Hours(settings.polite.hours), self.clock.now
+        )
         seen = Seen(self._store)
-        self.frontier = Frontier(self._store, self.rules, seen, budget, capacity=3 * slots, delay_of=self.delay_of)
-        self.was_killed = bool(self.frontier.interrupted())
-        self.frontier.recover(self.clock.now())
-        ingest = Ingest(self._judges(normal, seen), Claims(self._store), self._bodies)
+        self.frontier = Frontier(
+            self._store,
+            self.rules,
+            seen,
+            PageBudget(self._store, settings.budget.domain_pages, settings.budget.host_pages),
+            capacity=3 * settings.fetch.slots,
+            delay_of=self.manners.delay_of,
+            open_at=self.manners.open_at,
+        )
+        journal = Journal(directory / FEED, SHARD, settled_to(self._store))
+        self.feed = Feed(self._store, journal, ParquetTables(directory / TABLES, SHARD))
+        self._recover(journal)
+        self._records = Records(directory / RECORDS) if processors else None
+        ingest = Ingest(
+            self._judges(normal, seen),
+            Claims(self._store),
+            self._bodies,
+            processors,
+            self._records,
+            with_views=on_page is not None,
+        )
         self._resolver = Resolver(now=SystemClock().now)
         self._fetcher = CurlFetcher(
             settings=settings.fetch,
             agent=write_agent(settings.agent.name, lycosa.__version__, settings.agent.contact),
             resolver=self._resolver,
             own=self._own,
-            clock=SystemClock(),
+            clock=self.clock,
         )
-        gate = AddressGate(self.clock, settings.polite.address_delay)
-        self._parts = Parts(
-            self.frontier, self.rules, ingest, self._fetcher, self.clock, gate, self._address_of, self.delay_of, _log
+        parts = Parts(
+            self.frontier,
+            self.rules,
+            ingest,
+            self._fetcher,
+            self.clock,
+            AddressGate(self.clock, settings.polite.address_delay),
+            self._address_of,
+            self.manners,
+            self.feed,
+            _log,
+            on_page,
         )
-        self.loop: Loop | None = None
+        self.loop = Loop(parts, slots=settings.fetch.slots, max_pages=settings.crawl.max_pages)
+        self._control = ControlServer(directory, self._answer)
+        self._ending = asyncio.Event()
+
+    def _recover(self, journal: Journal) -> None:
+        """Requests that a crash interrupted are in the log of requests too: they were sent, as far as we know."""
+        cut_off = self.frontier.interrupted()
+        if cut_off:
+            self._mend(journal)
+        self.frontier.recover(
+            self.clock.now(),
+            [
+                self.feed.put(RequestRow(row.host, row.url, None, row.at, None, None, row.kind, "interrupted", 0, None))
+                for row in cut_off
+            ],
+        )
+
+    def _mend(self, journal: Journal) -> None:
+        """After an unclean stop: was it a power cut, and did it take anything with it?"""
+        warcs = {path.name: path.stat().st_size for path in (self.directory / WARCS).glob("*.warc.gz")}
+        mend = Mend(self._store, self.frontier, lambda name: warcs.get(name, 0))
+        fed, settled = flushed_to(self._store), settled_to(self._store)
+        if journal.found < settled and fed < settled:
+            synced_at = self._store.get("meta", b"synced")
+            lost = mend.all(float(synced_at) if synced_at else 0.0)
+        else:
+            lost = mend.urls(row["url"] for row in rows_of(journal.read(fed, settled), "pages"))
+        if lost:
+            logging.getLogger("lycosa").warning("%d pages were lost to a power cut and are fetched again", lost)
 
     def _check_manners(self) -> None:
         """Hosts of others are crawled only by those who say who they are."""
@@ -90,6 +181,13 @@ class Crawl:
                     "give --contact URL"
                 )
 
+    def _check_blocked(self) -> None:
+        blocked = frozenset(blocked_hosts(self._store))
+        for url in self.seeds.values():
+            if host_of(url) in blocked:
+                raise BadInput(f"{host_of(url)} was forgotten at its owner's wish: it is not crawled again")
+        self.all_seeds = [url for url in self.all_seeds if host_of(url) not in blocked]
+
     def _about(self) -> dict[str, str]:
         return {
             "software": f"Lycosa/{lycosa.__version__}",
@@ -99,19 +197,18 @@ class Crawl:
 
     def _judges(self, normal: Normaliser, seen: Seen) -> Judges:
         crawl, limits = self.settings.crawl, self.settings.traps
+        blocked = [f"host:{host}" for host in blocked_hosts(self._store)]
         scope = make_scope(
-            crawl.scope, self.all_seeds, crawl.include, crawl.exclude, max_depth=crawl.max_depth, with_media=crawl.media
+            crawl.scope,
+            self.all_seeds,
+            crawl.include,
+            [*crawl.exclude, *blocked],
+            max_depth=crawl.max_depth,
+            with_media=crawl.media,
         )
         traps = TrapRules(limits.max_length, limits.max_segments, limits.max_repeats, limits.max_parameters)
         year = datetime.datetime.now(datetime.UTC).year
         return Judges(self.settings.agent.name, normal, scope, traps, Patterns(), year, seen.was_met_lately)
-
-    def delay_of(self, host: str) -> float:
-        """The least gap of a host; below the floor only for own ones."""
-        delay_s = float(self.settings.polite.delay)
-        if delay_s >= config.FLOOR_DELAY_S or self._own.covers(host, None):
-            return delay_s
-        return _DEFAULT_DELAY_S
 
     async def _address_of(self, host: str) -> str | None:
         """The address a request to this host will go to, as far as can be said beforehand."""
@@ -121,41 +218,88 @@ class Crawl:
 
     async def run(self, progress: Callable[[Crawl], None], every_s: float) -> Ended:
         """Crawl to the end; `progress` is called now and then."""
-        crawl = self.settings.crawl
-        self.loop = Loop(self._parts, slots=self.settings.fetch.slots, max_pages=crawl.max_pages)
         now = self.clock.now()
         self.frontier.offer([Candidate(url, 0, request) for request, url in self.seeds.items()], now)
         self._store.write([("meta", b"seeds", "\n".join(self.all_seeds).encode()), ("meta", b"state", b"running")])
-        chores = [asyncio.create_task(self._sync()), asyncio.create_task(self._report(progress, every_s))]
+        await self._control.start()
+        chores = [
+            asyncio.create_task(self._every(_SYNC_S, self._sync)),
+            asyncio.create_task(self._every(_ROOM_S, self._watch_room)),
+            asyncio.create_task(self._every(every_s, self._report(progress))),
+        ]
         try:
             return await self.loop.run()
         finally:
-            for chore in chores:
-                chore.cancel()
+            self._ending.set()
             await asyncio.gather(*chores, return_exceptions=True)
+            await self._control.aclose()
             await self._fetcher.aclose()
             await self._resolver.aclose()
 
+    async def _every(self, seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
+        """Do a chore again and again until the crawl ends; one under way is finished. Its failure ends the crawl."""
+        while not self._ending.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), seconds)
+            try:
+                await chore()
+            except Exception as error:
+                self.loop.give_up(error)
+                return
+
     async def _sync(self) -> None:
         """What was fetched survives a power cut after a second: bodies first, then the rows that point at them."""
-        while True:
-            await asyncio.sleep(_SYNC_S)
-            await asyncio.to_thread(self._bodies.sync)
-            await asyncio.to_thread(self._store.sync)
+        began = self.clock.now()
+        await asyncio.to_thread(self._bodies.sync)
+        if self._records is not None:
+            await asyncio.to_thread(self._records.sync)
+        await asyncio.to_thread(self.feed.sync)
+        self._store.write([("meta", b"synced", str(began).encode())])
+        await asyncio.to_thread(self._store.sync)
+        if self.feed.is_full or self.clock.now() - self._flushed_at > _FLUSH_S:
+            self._flushed_at = self.clock.now()
+            await asyncio.to_thread(self.feed.flush, self.feed.seal())
 
-    async def _report(self, progress: Callable[[Crawl], None], every_s: float) -> None:
-        while True:
-            await asyncio.sleep(every_s)
+    async def _watch_room(self) -> None:
+        limits = self.settings.disk
+        check_room(self.directory, limits.reserve)
+        if limits.max_bytes is not None and await asyncio.to_thread(size_of, self.directory) >= limits.max_bytes:
+            logging.getLogger("lycosa").warning("disk.max_bytes is used up: the crawl stops; a larger one goes on")
+            self.loop.stop()
+
+    def _report(self, progress: Callable[[Crawl], None]) -> Callable[[], Awaitable[None]]:
+        async def report() -> None:
             progress(self)
+
+        return report
+
+    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What the control socket is asked for."""
+        match asked.get("do"):
+            case "override":
+                host, wanted = str(asked.get("host", "")), asked.get("override")
+                override = msgspec.convert(wanted, Override) if wanted is not None else None
+                known = self.frontier.peek(host)
+                self.manners.override(host, override, known.crawl_delay_s if known is not None else None)
+                return {"ok": True}
+            case "stats":
+                return {"stats": dict(self.frontier.stats), "active": self.frontier.active_hosts}
+            case other:
+                raise BadInput(f"a running crawl knows nothing of {other!r}: it answers override and stats")
 
     def set_state(self, state: str, elapsed_s: float) -> None:
         self._store.write([("meta", b"state", state.encode()), ("meta", b"elapsed", str(elapsed_s).encode())])
 
     def close(self) -> None:
-        self._bodies.sync()
-        self._bodies.close()
-        self._store.sync()
-        self._store.close()
+        """Finish what is written, and let go of the directory. A disk that is full keeps nothing from being closed."""
+        with contextlib.ExitStack() as parts:
+            parts.callback(self._store.close)
+            parts.callback(self._store.sync)
+            parts.callback(self.feed.close)
+            if self._records is not None:
+                parts.callback(self._records.close)
+            parts.callback(self._bodies.close)
+            self.feed.flush(self.feed.seal())
 
 
 def _log(url: str, error: Exception) -> None:

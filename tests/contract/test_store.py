@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lycosa.backends.memory import MemoryStore
-from lycosa.backends.rocks import RocksStore, StoreBroken, StoreBusy
+from lycosa.backends.rocks import RocksStore, StoreBroken, StoreBusy, StoreDenied
+from lycosa.errors import DiskFull
 from lycosa.ports import Change, Store
 
 
@@ -44,6 +49,16 @@ def test_a_scan_is_in_order_and_ends_before_its_end(store: Store) -> None:
     assert [key for key, _ in store.scan("queue")] == [b"\x01", b"\x03", b"\x05", b"\xff"]
     assert [key for key, _ in store.scan("queue", b"\x02", b"\x05")] == [b"\x03"]
     assert [key for key, _ in store.scan("queue", b"\x06")] == [b"\xff"]
+
+
+def test_a_range_of_keys_is_deleted_at_once(store: MemoryStore | RocksStore) -> None:
+    store.write([("feed", bytes([number]), b"") for number in range(10)])
+    store.delete_range("feed", b"\x02", b"\x08")
+    store.delete_range("feed", b"\x09", b"\x09")
+    store.delete_range("feed", b"\x05", b"\x01")
+    assert [key[0] for key, _ in store.scan("feed")] == [0, 1, 8, 9]
+    store.write([("feed", b"\x03", b"again")])
+    assert store.get("feed", b"\x03") == b"again"
 
 
 _CHANGES = st.lists(
@@ -88,9 +103,162 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(open_rocks: Callable[...
     assert open_rocks(read_only=True).get("urls", b"k") == b"v"
 
 
+def test_a_second_writer_in_another_process_is_refused(tmp_path: Path, open_rocks: Callable[..., RocksStore]) -> None:
+    open_rocks()
+    code = "import sys, pathlib, lycosa.backends.rocks as rocks; rocks.RocksStore(pathlib.Path(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(tmp_path / "store")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "StoreBusy" in ended.stderr
+
+
 def test_a_directory_that_is_no_store_is_refused_with_a_sentence(tmp_path: Path) -> None:
     place = tmp_path / "store"
     RocksStore(place).close()
     (place / "CURRENT").write_bytes(b"MANIFEST-of-nothing\n")
-    with pytest.raises(StoreBroken, match="cannot be opened"):
+    with pytest.raises(StoreBroken, match=r"damaged|cannot be opened"):
         RocksStore(place)
+
+
+def test_a_reader_of_nothing_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreBroken, match="name the directory of a crawl"):
+        RocksStore(tmp_path / "empty", read_only=True)
+
+
+def test_a_file_in_the_way_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "store").write_bytes(b"")
+    with pytest.raises(StoreBroken, match="cannot be opened"):
+        RocksStore(tmp_path / "store")
+
+
+def fill(store: RocksStore, rows: int, size: int = 1_000) -> None:
+    for number in range(rows):
+        store.write([("urls", number.to_bytes(8, "big"), os.urandom(size))])
+
+
+def test_a_damaged_table_is_told_by_every_way_of_reading_and_never_taken_for_the_end(tmp_path: Path) -> None:
+    place = tmp_path / "store"
+    store = RocksStore(place)
+    fill(store, 20_000)  # more than a write buffer holds
+    store.close()
+    for table in place.glob("*.sst"):
+        with table.open("r+b") as file:
+            file.seek(300)
+            file.write(bytes(500))
+    store = RocksStore(place)
+    first = (0).to_bytes(8, "big")
+    try:
+        with pytest.raises(StoreBroken, match="restore a backup"):
+            list(store.scan("urls"))
+        with pytest.raises(StoreBroken, match="restore a backup"):
+            store.get("urls", first)
+        with pytest.raises(StoreBroken, match="restore a backup"):
+            store.get_many("urls", [first])
+    finally:
+        store.close()
+
+
+def test_a_missing_table_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    place = tmp_path / "store"
+    store = RocksStore(place)
+    fill(store, 20_000)
+    store.close()
+    max(place.glob("*.sst"), key=lambda table: table.stat().st_size).unlink()
+    with pytest.raises(StoreBroken, match="restore a backup"):
+        RocksStore(place)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_copy_holds_all_that_was_written_and_lives_on_its_own(tmp_path: Path, read_only: bool) -> None:
+    store = RocksStore(tmp_path / "store")
+    fill(store, 20_000)  # some in tables, some in the log only
+    store.write([("meta", b"k", b"v")])
+    reader = RocksStore(tmp_path / "store", read_only=True) if read_only else store
+    reader.checkpoint(tmp_path / "backups" / "first")
+    store.write([("meta", b"k", b"later"), ("urls", bytes(8), None)])
+    copy = RocksStore(tmp_path / "backups" / "first")
+    try:
+        assert sum(1 for _ in copy.scan("urls")) == 20_000
+        assert copy.get("meta", b"k") == b"v"
+        copy.write([("meta", b"k", b"of the copy")])
+        assert store.get("meta", b"k") == b"later"
+        with pytest.raises(StoreDenied, match="name a new directory"):
+            reader.checkpoint(tmp_path / "backups" / "first")
+    finally:
+        copy.close()
+        reader.close()
+        store.close()
+
+
+def test_a_reader_keeps_reading_what_the_writer_has_since_replaced(tmp_path: Path) -> None:
+    store = RocksStore(tmp_path / "store")
+    fill(store, 20_000)
+    reader = RocksStore(tmp_path / "store", read_only=True)
+    try:
+        fill(store, 60_000)  # compaction removes the files the reader began with
+        assert sum(1 for _ in reader.scan("urls")) == 20_000
+    finally:
+        reader.close()
+        store.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    if mount is None or umount is None or os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    made = [mount, "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(place)]
+    if subprocess.run(made, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this system does not let us mount a small disk")
+    yield place
+    subprocess.run([umount, "-l", str(place)], check=True)
+
+
+def remount(place: Path, options: str) -> None:
+    subprocess.run([shutil.which("mount") or "", "-o", f"remount,{options}", str(place)], check=True)
+
+
+def flood(store: RocksStore) -> int:
+    """Write until it is refused; how many rows were taken."""
+    for taken in range(100_000):
+        try:
+            store.write([("urls", taken.to_bytes(8, "big"), os.urandom(10_000))])
+        except DiskFull:
+            return taken
+    raise AssertionError("the disk never became full")
+
+
+def test_a_full_disk_loses_nothing_and_with_room_made_the_same_write_succeeds(small_disk: Path) -> None:
+    store = RocksStore(small_disk / "store")
+    taken = flood(store)
+    refused = [("urls", taken.to_bytes(8, "big"), b"refused at first")]
+    with pytest.raises(DiskFull, match="free some space"):
+        store.write(refused)
+    with pytest.raises(DiskFull):
+        store.sync()
+    assert len(store.get("urls", bytes(8)) or b"") == 10_000  # reading goes on
+    remount(small_disk, "size=200m")
+    store.write(refused)
+    store.sync()
+    assert sum(1 for _ in store.scan("urls")) == taken + 1
+    store.close()
+
+
+def test_after_a_full_disk_a_new_process_finds_all_that_was_acknowledged(small_disk: Path) -> None:
+    store = RocksStore(small_disk / "store")
+    taken = flood(store)
+    store.close()
+    remount(small_disk, "size=200m")
+    store = RocksStore(small_disk / "store")
+    assert sum(1 for _ in store.scan("urls")) == taken
+    store.write([("urls", b"k", b"v")])
+    store.close()
+
+
+def test_a_disk_that_may_not_be_written_is_refused_with_a_sentence(small_disk: Path) -> None:
+    RocksStore(small_disk / "store").close()
+    remount(small_disk, "ro")
+    with pytest.raises(StoreDenied, match="change its permissions"):
+        RocksStore(small_disk / "store")

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from lycosa.backends.parquet import SCHEMAS
 from lycosa.cli.main import cli
 from lycosa.config import describe
 from lycosa.web import scope, traps
@@ -31,8 +32,16 @@ def test_there_are_fewer_than_sixty_settings() -> None:
 
 def verbs(command: click.Command, path: str = "lycosa") -> list[str]:
     if isinstance(command, click.Group):
-        return [verb for name, inner in command.commands.items() for verb in verbs(inner, f"{path} {name}")]
+        found = [(name, inner_of(command, name)) for name in command.list_commands(click.Context(command))]
+        return [verb for name, inner in found for verb in verbs(inner, f"{path} {name}")]
     return [path]
+
+
+def inner_of(group: click.Command, name: str) -> click.Command:
+    assert isinstance(group, click.Group)
+    found = group.get_command(click.Context(group), name)
+    assert found is not None
+    return found
 
 
 def test_every_command_is_documented_and_no_other() -> None:
@@ -44,8 +53,7 @@ def test_every_command_is_documented_and_no_other() -> None:
 def test_every_command_says_what_it_does(command: str) -> None:
     inner: click.Command = cli
     for name in command.split()[1:]:
-        assert isinstance(inner, click.Group)
-        inner = inner.commands[name]
+        inner = inner_of(inner, name)
     assert (inner.help or "").strip().split("\n")[0].endswith((".", "…", "sitemaps."))
     assert all(option.help for option in inner.params if isinstance(option, click.Option))
 
@@ -76,3 +84,12 @@ def test_the_two_commands_of_the_readme_exist() -> None:
 def test_decisions_are_numbered_without_gaps() -> None:
     numbers = [int(file.name[:4]) for file in sorted((DOCS / "adr").glob("*.md"))]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_every_column_of_every_table_is_documented_in_its_order() -> None:
+    sections = re.split(r"^## (\w+):.*$", (DOCS / "tables.md").read_text(), flags=re.M)[1:]
+    told = {
+        name: re.findall(r"^\| `(\w+)` \|", text, re.M)
+        for name, text in zip(sections[::2], sections[1::2], strict=True)
+    }
+    assert told == {name: schema.names for name, schema in SCHEMAS.items()}

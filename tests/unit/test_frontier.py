@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from lycosa.backends.memory import MemoryStore
-from lycosa.crawl.budget import DomainBudget
+from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.lease import Candidate, Effect, Lease, lane_of
 from lycosa.crawl.rows import FORMAT, RobotsRow, UrlRow, unpack
@@ -23,7 +23,7 @@ DELAY_S = 2.0
 
 def open_frontier(store: MemoryStore, capacity: int = 8, most_pages: int = 10_000) -> tuple[Frontier, Rules]:
     rules = Rules(store, "lycosa")
-    seen, budget = Seen(store, first_capacity=1_000), DomainBudget(store, most_pages)
+    seen, budget = Seen(store, first_capacity=1_000), PageBudget(store, most_pages)
     return Frontier(store, rules, seen, budget, capacity=capacity, delay_of=lambda host: DELAY_S), rules
 
 

@@ -45,7 +45,7 @@ def test_every_element_that_names_a_resource_is_recorded_with_its_kind(html: str
 
 
 def test_only_links_that_lead_to_pages_are_followed_and_nofollow_ones_are_not() -> None:
-    assert {"a", "area", "frame", "iframe", "refresh"} == FOLLOWED
+    assert {"a", "area", "frame", "iframe", "refresh", "processor"} == FOLLOWED
     assert Link("x", "a").is_followed
     assert not Link("x", "a", "noopener NOFOLLOW").is_followed
     assert Link("x", "a", "nofollowers").is_followed
@@ -61,7 +61,8 @@ def test_a_link_around_a_picture_says_what_the_picture_says() -> None:
     assert read("<a href=x><img src=i alt=' Our  shop '></a>").links[-1].text == "Our shop"
 
 
-@pytest.mark.parametrize("html", ["<a href=1><h3>Title</h3><p>Lead</p></a>", "<a href=1>Title<br>Lead</a>"])
+@pytest.mark.parametrize("html", ["<a href=1><h3>Title</h3><p>Lead</p></a>", "<a href=1>Title<br>Lead</a>",
+    "<a href=1><b><div>Title</div></b>Lead</a>", "<a href=1>Title<ul><li>Lead</ul></a>"])  # fmt: skip
 def test_words_of_a_link_do_not_grow_together(html: str) -> None:
     assert read(html).links[0].text == "Title Lead"
 
@@ -163,6 +164,16 @@ def test_headings_are_kept_with_their_level_and_words() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "tail", ["tail", " <b>tail</b>", "<br>tail", "<p>tail", "<script>x</script>tail", "<nav>tail</nav>"]
+)
+def test_a_heading_ends_where_its_element_ends(tail: str) -> None:
+    assert read(f"<h2></h2>{tail}").headings == []
+    assert read(f"<h2>A</h2>{tail}").headings == [Heading(2, "A")]
+    assert read(f"<h2>A<br>B<script>x</script></h2>{tail}").headings == [Heading(2, "A B")]
+    assert read(f"<h2>A&#30;B</h2>{tail}").headings == [Heading(2, "A B")]
+
+
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
@@ -170,6 +181,7 @@ def test_headings_are_kept_with_their_level_and_words() -> None:
     ("html", "text"),
     [
         ("<p>one<p>two", "one\ntwo"), ("a<br>b", "a\nb"), ("foo<b>bar</b>baz", "foobarbaz"), ("<div>a</div>b", "a\nb"),
+        ("<div>a</div> <b>b</b>", "a\nb"), ("<div>a</div> <!-- c --> b", "a\nb"),
         ("<table><tr><td>a<td>b</table>c", "a\nb\nc"), ("<ul><li>a<li>b</ul>c", "a\nb\nc"), ("a<hr>b", "a\nb"),
         ("<dl><dt>a<dd>b</dl>", "a\nb"), ("a<wbr>b", "ab"), ("<span>a</span><span>b</span>", "ab"),
         ("a<!-- c -->b", "ab"),
@@ -180,10 +192,17 @@ def test_headings_are_kept_with_their_level_and_words() -> None:
         ("<title>t</title>a", "a"), ("<noscript>x</noscript>a", "a"), ("<h1>a</h1>b<h2>c</h2>d", "a\nb\nc\nd"),
         ("<details><summary>a</summary>b</details>c", "a\nb\nc"), ("<hgroup>a</hgroup>b", "a\nb"),
         ("<listing>a</listing>b", "a\nb"), ("x<main>a<nav>b</nav>c</main>d", "x\na\nb\nc\nd"), ("", ""),
+        ("<svg>\0</svg><frameset>", ""),
     ],
 )  # fmt: skip
 def test_words_are_divided_by_blocks_and_only_by_blocks(html: str, text: str) -> None:
     assert read(html).text == text
+
+
+def test_white_space_is_folded_alike_in_short_and_in_long_texts() -> None:
+    line = "<p> \t a\n  b&nbsp; é <i> c</i>\u2009d\n\n</p>  e "
+    assert read(line).text == "a b é c\u2009d\ne"
+    assert read(line * 9_000).text == "\n".join(["a b é c\u2009d\ne"] * 9_000)
 
 
 def test_blocks_know_their_element_their_region_and_how_much_of_them_is_links() -> None:
@@ -248,6 +267,21 @@ def test_text_past_the_cap_is_cut_and_that_is_said() -> None:
     page = read("<p>" + "word " * 500_000)
     assert page.cut == ["text"]
     assert len(page.text) <= 2_000_000
+
+
+def test_more_blocks_than_the_cap_are_cut_and_that_is_said() -> None:
+    page = read("<p>a</p>" * 26_000 + "<a href=x>b</a>")
+    assert page.cut[-1] == "blocks"
+    assert page.text.startswith("a\na\n")
+    assert page.blocks[0] == ("a", "p", "", 0)
+    assert "b" in page.blocks[-1].text
+
+
+def test_a_page_whose_text_nobody_asked_for_gives_it_later_and_always_the_same() -> None:
+    page = read("<h1>A</h1><p>b <a href=x>c</a>")
+    assert page.links == [Link("x", "a", "", "c")]
+    assert page.blocks == page.blocks
+    assert (page.text, page.headings, page.text) == ("A\nb c", [Heading(1, "A")], "A\nb c")
 
 
 # -- any bytes ---------------------------------------------------------------------------------------------------------

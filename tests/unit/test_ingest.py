@@ -66,7 +66,7 @@ def test_noarchive_keeps_the_body_out_of_the_store_and_nofollow_the_links_out_of
     assert [candidate.url for candidate in kept_out.found] == ["http://a/x"]
     unfollowed = desk.take("http://a/2", LINKS, ("X-Robots-Tag", "lycosa: nofollow"))
     assert row_of(unfollowed).warc_file
-    assert unfollowed.found == ()
+    assert not unfollowed.found
 
 
 def test_the_same_body_elsewhere_is_an_alias_and_nearly_the_same_text_is_near(desk: Desk) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lycosa.backends import parquet
-from lycosa.backends.parquet import SCHEMAS, TableTrouble, list_files, read_tables, write_table
+from lycosa.backends.parquet import (
+    SCHEMAS,
+    TableTrouble,
+    check_file,
+    list_files,
+    read_tables,
+    read_unix,
+    rewrite_file,
+    write_columns,
+    write_table,
+)
 
 AT = 1_763_240_000.123456
 WHEN = datetime.datetime(2025, 11, 15, 20, 53, 20, 123456, tzinfo=datetime.UTC)
@@ -57,9 +68,11 @@ REQUEST = {"host": "a.example", "url": "https://a.example/robots.txt", "kind": "
 def test_rows_come_back_with_nulls_where_nothing_was_given(tmp_path):
     write_table(tmp_path, "pages", [page()], 1, 1, DAY)
     [row] = read_tables(tmp_path, "pages")
-    assert row == page(fetched_at=WHEN, alias_of=None, near_of=None, canonical=None, redirect_to=None)
+    assert row == page(
+        fetched_at=WHEN, alias_of=None, near_of=None, canonical=None, redirect_to=None, headings=None, directives=None
+    )
     write_table(tmp_path, "links", [LINK | {"discovered_at": AT}], 1, 1, DAY)
-    assert list(read_tables(tmp_path, "links")) == [LINK | {"discovered_at": WHEN}]
+    assert list(read_tables(tmp_path, "links")) == [LINK | {"discovered_at": WHEN, "refused": None}]
     write_table(tmp_path, "requests", [REQUEST | {"started_at": AT}], 1, 1, DAY)
     missing = {"address": None, "ended_at": None, "status": None, "outcome": None}
     assert list(read_tables(tmp_path, "requests")) == [REQUEST | missing | {"started_at": WHEN}]
@@ -96,6 +109,44 @@ def test_writing_a_range_again_replaces_it(tmp_path):
     write_table(tmp_path, "pages", [page()], 1, 1, DAY)
     write_table(tmp_path, "pages", [page()], 1, 1, DAY)
     assert len(list(read_tables(tmp_path, "pages"))) == 1
+
+
+def test_columns_are_given_in_their_order_and_all_of_them(tmp_path):
+    link = ["http://a/", "http://b/", "a", None, "b", AT, "scope.host"]
+    write_columns(tmp_path, "links", [[value] for value in link], 3, 3, DAY)
+    [row] = read_tables(tmp_path, "links")
+    assert (row["source"], row["discovered_at"], row["refused"]) == ("http://a/", WHEN, "scope.host")
+    with pytest.raises(ValueError, match="zip"):
+        write_columns(tmp_path, "links", [["http://a/"], ["http://b/"]], 4, 4, DAY)
+
+
+def test_a_file_written_again_keeps_its_name_range_and_version(tmp_path):
+    path = write_table(tmp_path, "pages", [page(bytes=1), page(bytes=2)], 7, 8, DAY)
+    before = pq.read_metadata(path).metadata
+    assert rewrite_file(path, "pages", lambda rows: rows.filter(pc.field("bytes") > 1)) == 1
+    assert [row["bytes"] for row in read_tables(tmp_path, "pages")] == [2]
+    assert rewrite_file(path, "pages", lambda rows: rows.filter(pc.field("bytes") > 2)) == 0
+    assert list(read_tables(tmp_path, "pages")) == []
+    assert list_files(tmp_path, "pages") == [parquet.TableFile(path, DAY, 7, 8)]
+    told = pq.read_metadata(path).metadata
+    assert {key: told[key] for key in told if key.startswith(b"lycosa")} == {
+        key: before[key] for key in before if key.startswith(b"lycosa")
+    }
+
+
+def test_a_file_can_be_written_again_elsewhere(tmp_path):
+    path = write_table(tmp_path, "pages", [page()], 1, 1, DAY)
+    assert rewrite_file(path, "pages", lambda rows: rows, tmp_path / "copy" / "pages" / path.name) == 1
+    assert len(list(read_tables(tmp_path / "copy", "pages"))) == len(list(read_tables(tmp_path, "pages"))) == 1
+
+
+def test_times_come_back_as_the_seconds_they_were_written_as(tmp_path):
+    path = write_table(tmp_path, "requests", [REQUEST | {"started_at": AT}], 1, 1, DAY)
+    [row] = read_unix(path, "requests", ("host", "started_at", "ended_at"))
+    assert row == {"host": "a.example", "started_at": pytest.approx(AT, abs=1e-6), "ended_at": None}
+    [row] = read_unix(path, "requests")
+    assert list(row) == SCHEMAS["requests"].names
+    assert list(read_unix(path, "requests", ("host",), pc.field("host") == "b.example")) == []
 
 
 def test_what_is_not_finished_is_not_listed(tmp_path):
@@ -144,7 +195,7 @@ def test_a_newer_format_is_refused_in_one_sentence(tmp_path, monkeypatch):
 
 def test_a_file_from_before_a_column_existed_reads_as_null(tmp_path):
     path = write_table(tmp_path, "pages", [page()], 1, 1, DAY)
-    old = pq.ParquetFile(path).read().drop_columns(["fields", "charset"])
+    old = pq.ParquetFile(path).read().drop_columns(["fields", "charset", "directives"])
     pq.write_table(old.replace_schema_metadata({"lycosa.format": "1"}), path)
     [row] = read_tables(tmp_path, "pages", ["url", "fields"])
     assert row == {"url": "https://example.org/", "fields": None}
@@ -157,6 +208,21 @@ def test_a_damaged_file_and_an_unknown_table_are_named(tmp_path):
         list(read_tables(tmp_path, "pages"))
     with pytest.raises(TableTrouble, match="there is no table 'page': the tables are pages, links, requests"):
         list_files(tmp_path, "page")
+
+
+def test_a_flipped_bit_in_the_rows_is_found(tmp_path):
+    rows = [page(text=sha256(b"%d" % number).hexdigest() * 9) for number in range(500)]
+    path = write_table(tmp_path, "pages", rows, 1, 500, DAY)
+    assert check_file(path) is None
+    whole = path.read_bytes()
+    text = pq.read_metadata(path).row_group(0).column(SCHEMAS["pages"].names.index("text"))
+    for at in range(text.data_page_offset + 2_000, text.data_page_offset + text.total_compressed_size, 3_000):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        fault = check_file(path)
+        assert fault is not None
+        assert fault.startswith(path.name)
+    path.write_bytes(whole[:-9])
+    assert "is not a whole Parquet file" in check_file(path)
 
 
 def test_a_row_without_what_every_row_has_is_an_error_not_a_file(tmp_path):

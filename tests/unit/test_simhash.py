@@ -92,6 +92,12 @@ def test_more_pairs_than_a_byte_can_count_do_not_overflow() -> None:
         assert distance(simhash(numbered), simhash(f"{numbered} end")) <= 6
 
 
+def test_a_long_text_is_hashed_in_pieces_that_end_between_words() -> None:
+    text = " ".join(f"word{at}" for at in range(20_000))
+    assert {simhash(" " * shift + text) for shift in range(0, 40_000, 4_999)} == {simhash(text)}
+    assert distance(simhash("x" * 100_000 + text), simhash(text)) <= RADIUS
+
+
 @given(FINGERPRINTS, st.sets(st.integers(0, 63), max_size=RADIUS))
 def test_fingerprints_within_the_radius_share_a_band(fingerprint: int, flipped: set[int]) -> None:
     other = fingerprint

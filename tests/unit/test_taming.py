@@ -66,6 +66,11 @@ def test_ordinary_pages_are_returned_as_they_are(page: bytes) -> None:
 BOMBS = {
     "formatting": "<p>" + "".join(f"<b i={number}>" for number in range(MANY)) + "<p>x" * MANY,
     "formatting, few": "<p>" + "".join(f"<b i={number}>" for number in range(5_000)) + "<p>x" * 5_000,
+    "formatting, long": "<p>" + "".join(f"<b i={number}{'x' * 5_000}>" for number in range(400)) + "<p>x" * 400,
+    "formatting, long, behind stray ends": "</b>" * 400
+    + "<p>"
+    + "".join(f"<b i={number}{'x' * 5_000}>" for number in range(400))
+    + "<p>x" * 400,
     "formatting in a table": "<table>" + "".join(f"<i a={number}>" for number in range(3_000)) + "<td>x" * 3_000,
     "attributes": "<a " + " ".join(f"a{number}=1" for number in range(MANY)) + ">x",
     "attributes, newlines": "<a\n" + "\n".join(f"a{number}" for number in range(MANY)) + ">x",
@@ -244,7 +249,7 @@ sys.path.insert(0, sys.argv[1])
 from test_taming import BOMBS
 from lycosa.web.html import read_page
 for page in BOMBS.values():
-    read_page(page.encode()[:4_000_000], "http://example.org/")
+    read_page(page.encode()[:4_000_000], "http://example.org/").blocks
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
 """
 

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -158,13 +158,17 @@ def _line(url: str, date: str, kind: str | None, told: tuple[str, str], place: L
     return f"{surt(url)} {stamp} {json.dumps({name: value for name, value in fields.items() if value is not None})}"
 
 
-def write_index(out: Path, warc_files: Iterable[Path]) -> int:
-    """Write the sorted index of these files and return its number of lines; `out` appears only when it is complete."""
+def write_index(out: Path, warc_files: Iterable[Path], keep: Callable[[str], bool] | None = None) -> int:
+    """Write the sorted index of these files, or what `keep` says of it, and return its number of lines.
+
+    `out` appears only when it is complete.
+    """
     unfinished = out.with_name(f"{out.name}.part")
     count = 0
     try:
         with unfinished.open("wb") as file:
-            for line in sorted_lines(line for path in warc_files for line in lines_of(path)):
+            lines = (line for path in warc_files for line in lines_of(path))
+            for line in sorted_lines(lines if keep is None else filter(keep, lines)):
                 file.write(line.encode() + b"\n")
                 count += 1
             file.flush()

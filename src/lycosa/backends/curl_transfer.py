@@ -72,8 +72,8 @@ class Transfer:
         self.received_bytes = 0
         self._headers: Headers | None = None
         self._head_bytes = self._head_count = 0
-        self._body_bytes = self._wire_bytes = 0
-        self._chunks: list[bytes] = []
+        self._wire_bytes = 0
+        self._received = bytearray()  # not a list: chunks of a byte each would take a hundred times their size
         self._decoder: Decoder | None = None
 
     def prepare(
@@ -114,7 +114,7 @@ class Transfer:
         return b"".join(self.head_lines)
 
     def body(self) -> Body:
-        payload = b"".join(self._chunks)
+        payload = bytes(self._received)
         if self._decoder is None:
             return Body(payload, payload, self.stopped if self.stopped == "length" else "")
         decoded = self._decoder.finish(payload)
@@ -138,7 +138,7 @@ class Transfer:
     def _on_debug(self, kind: int, data: bytes) -> None:
         if kind == pycurl.INFOTYPE_DATA_IN:
             self._wire_bytes += len(data)
-            if self._wire_bytes > MOST_FRAMING * self._body_bytes + FREE_FRAMING_BYTES and not self.stopped:
+            if self._wire_bytes > MOST_FRAMING * len(self._received) + FREE_FRAMING_BYTES and not self.stopped:
                 # Only chunk extensions take so much; libcurl would skip them for ever. It cannot be stopped from here.
                 self.stopped = "framing"
                 self._loop.call_soon(self.give_up)
@@ -163,14 +163,13 @@ class Transfer:
 
     def _on_body(self, chunk: bytes) -> int | None:
         self.received_bytes += len(chunk)
-        if not self._chunks:
+        if not self._received:
             self._begin_body()
-        room = self._max_body - self._body_bytes
+        room = self._max_body - len(self._received)
         if len(chunk) > room:
             chunk = chunk[:room]
             self.stopped = "length"
-        self._body_bytes += len(chunk)
-        self._chunks.append(chunk)
+        self._received += chunk
         if self._decoder is not None and not self._decoder.feed(chunk):
             self.stopped = "length"
         return _STOP if self.stopped else None

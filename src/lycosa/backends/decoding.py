@@ -23,6 +23,8 @@ MOST_RATIO = 200
 FREE_BYTES = 1_000_000  # decoded whatever the ratio
 MOST_LAYERS = 3
 _PIECE = 65_536
+_MOST_SALVAGED = 2 * _PIECE  # byte by byte takes its time, 2 µs each
+_MOST_MEMBERS = 10_000  # even an empty one costs some
 _WINDOW = 8 << 20
 _ZSTD_SLICE = 512  # 4 bytes of zstd can become 128 KiB, and its decoder takes no limit: so little in at a time
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -123,6 +125,7 @@ class _Layer:
         self._begin, self._magic, self._needs = begin, magic, needs
         self._stream: _Stream | None = None
         self._held = b""  # too little to tell what it is
+        self._members = 0
         self._is_over = False
 
     @property
@@ -138,12 +141,17 @@ class _Layer:
                 if len(data) < (len(self._magic) if is_next else self._needs):
                     self._held = data
                     return
-                if is_next and not (self._magic and data.startswith(self._magic)):
+                if self._members >= _MOST_MEMBERS or (is_next and not self._follows(data)):
                     self._is_over = True  # padding after the end
                     return
                 self._stream = self._begin(data)
+                self._members += 1
             yield from self._stream.feed(data)
             data = self._stream.rest if self._stream.is_done else b""
+
+    def _follows(self, data: bytes) -> bool:
+        """Is this another stream of the same kind?"""
+        return bool(self._magic) and data.startswith(self._magic)
 
 
 def _begin_deflate(start: bytes) -> _Stream:
@@ -177,7 +185,7 @@ class Decoder:
         self._codings = codings
         self._max_bytes, self._received = max_bytes, 0
         self._first: list[bytes] = []  # the input, until something came of it
-        self._pieces: list[bytes] = []
+        self._decoded = bytearray()  # not a list: tiny pieces would take many times their size
         self._is_broken = self.is_full = False
         self._begin()
 
@@ -190,7 +198,7 @@ class Decoder:
         if self._is_broken or self.is_full:
             return not self.is_full
         self._received += len(data)
-        if not self._pieces:
+        if not self._decoded and self._received <= _MOST_SALVAGED:
             self._first.append(data)
         try:
             self._push(0, data)
@@ -201,7 +209,7 @@ class Decoder:
 
     def finish(self, payload: bytes) -> Decoded:
         """What came of all that was fed, which was `payload`."""
-        body = b"".join(self._pieces)
+        body = bytes(self._decoded)
         if self.is_full:
             return Decoded(body, "full")
         if not payload:
@@ -217,8 +225,8 @@ class Decoder:
             room = self._room() - self._produced[depth]
             if depth + 1 < len(self._layers):
                 self._push(depth + 1, piece)
-            elif piece:
-                self._pieces.append(piece if room >= 0 else piece[: max(0, len(piece) + room)])
+            else:
+                self._decoded += piece if room >= 0 else piece[: max(0, len(piece) + room)]
             if room < 0:
                 self.is_full = True
             if self.is_full:
@@ -232,7 +240,7 @@ class Decoder:
 
         Decoders keep their output to themselves when they fail, so the beginning is fed again, byte by byte.
         """
-        if self._pieces:
+        if self._decoded or self._received > _MOST_SALVAGED:
             return
         self._begin()
         data = b"".join(self._first)

@@ -17,5 +17,9 @@ class SteadyClock:
     def now(self) -> float:
         return self._machine.now() + self._ahead_s
 
+    def wall(self) -> float:
+        """The same: what is written to disk must not jump either."""
+        return self.now()
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,17 @@ import click
 import uvloop
 
 from lycosa import config
+from lycosa.backends.rocks import is_in_use
+from lycosa.cli.columns import show_pairs
+from lycosa.cli.look import status_lines
+from lycosa.cli.opened import opened
 from lycosa.cli.options import as_json
+from lycosa.cli.plan import show_plan
+from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
+from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput
-from lycosa.wiring import Crawl
+from lycosa.wiring import SHARD, Crawl
 
 
 @click.command("crawl")
@@ -39,6 +47,7 @@ from lycosa.wiring import Crawl
 @click.option("--delay", help="Least time between requests to a host, like 2s.")
 @click.option("--processes", type=int, help="How many processes crawl.")
 @click.option("--contact", help="A URL or mail address where site owners reach you.")
+@click.option("--plan", is_flag=True, help="Crawl nothing: ask for robots.txt only and show what would be done.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Read settings from a TOML file.")
 @click.option("-s", "assignments", multiple=True, metavar="KEY=VALUE", help="Set one setting; may be repeated.")
 @as_json
@@ -49,23 +58,31 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
     stopped, also after a crash.
     """
     settings = _settings(directory, flags)
-    job = Crawl(directory, settings, [*seeds, *_read_seeds(seeds_file)])
+    named = [*seeds, *_read_seeds(seeds_file)]
+    if flags["plan"]:
+        show_plan(named or _stored_seeds(directory), settings, as_json)
+        return
+    before_s = _elapsed_before(directory)
+    job = Crawl(directory, settings, named)
     try:
         if not job.all_seeds:
             raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
         (directory / "lycosa.toml").write_text(config.show(settings))
         if (settings.crawl.processes or 1) > 1:
             click.echo("lycosa: this version crawls in one process", err=True)
-        started, before = time.monotonic(), job.frontier.stats["requests"]
-        ended = uvloop.run(_run(job, quiet=as_json))
+        started, before = time.monotonic(), Counter(job.frontier.stats)
+        ended = uvloop.run(_run(job))
         elapsed_s = time.monotonic() - started
-        job.set_state(ended, elapsed_s)
-        summary = summarise(job.frontier.stats, ended, elapsed_s, job.frontier.active_hosts)
+        job.set_state(ended, before_s + elapsed_s)
+        summary = summarise(job.frontier.stats, ended, elapsed_s, job.frontier.active_hosts, before["fetched"])
     finally:
         job.close()
-    if ended == "finished" and job.frontier.stats["requests"] == before:
+    if ended == "finished" and job.frontier.stats["requests"] == before["requests"]:
         click.echo("lycosa: nothing was left to do; new seeds, a wider scope or a larger --max-pages go on", err=True)
-    click.echo(json.dumps(summary) if as_json else _sentence(summary))
+    if as_json:
+        click.echo(json.dumps(summary))
+    else:
+        show_pairs(status_lines(summary))
 
 
 def _settings(directory: Path, flags: dict[str, Any]) -> config.Settings:
@@ -88,26 +105,30 @@ def _read_seeds(file: Path | None) -> list[str]:
         raise BadInput(f"{file} cannot be read as a list of seeds: {error}") from None
 
 
-async def _run(job: Crawl, quiet: bool) -> Any:
-    task = asyncio.ensure_future(job.run(show_progress, 5.0))
+def _elapsed_before(directory: Path) -> float:
+    """How long earlier runs took."""
+    if not (directory / SHARD).is_dir() or is_in_use(directory / SHARD):
+        return 0.0
+    with opened(directory) as crawl:
+        begun = unfinished(crawl.store)
+        if begun is not None:
+            raise BadInput(f"lycosa forget {begun.target.name} did not come to its end here: run it again first")
+        return crawl.look.state(is_running=False)[1]
+
+
+def _stored_seeds(directory: Path) -> list[str]:
+    """The seeds of a crawl that is there already."""
+    if not (directory / SHARD).is_dir():
+        raise BadInput("nothing to plan: name at least one seed, for example https://example.org/")
+    with opened(directory) as crawl:
+        return (crawl.store.get("meta", b"seeds") or b"").decode().split("\n")
+
+
+async def _run(job: Crawl) -> Any:
     loop = asyncio.get_running_loop()
 
-    def stop() -> None:
-        if job.loop is not None:
-            job.loop.stop()
-
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(sign, stop)
-    return await task
-
-
-def show_progress(job: Crawl) -> None:
-    stats = job.frontier.stats
-    line = f"{stats['fetched']} pages, {stats['queued']} queued, {stats['failed']} failed, {stats['hosts']} hosts"
-    click.echo(line, err=True)
-
-
-def _sentence(summary: dict[str, Any]) -> str:
-    pages, urls = summary["pages"], summary["urls"]
-    counts = ", ".join(f"{count} {name}" for name, count in pages.items() if count)
-    return f"{summary['state']}: {counts or 'no pages'}; {urls['queued']} queued of {urls['known']} known"
+    with Progress(job) as progress:
+        task = asyncio.ensure_future(job.run(progress, progress.every_s))
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(sign, job.loop.stop)
+        return await task

@@ -11,9 +11,10 @@ import uvloop
 
 from lycosa import config
 from lycosa.backends.warc_check import verify
-from lycosa.cli.crawl import show_progress
-from lycosa.cli.look import looking
+from lycosa.cli.look import show_steps
+from lycosa.cli.opened import opened
 from lycosa.cli.options import printable
+from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
 from lycosa.kit.units import show_size
 from lycosa.sim.audit import LogLine, audit
@@ -48,7 +49,8 @@ async def _crawl(world: World, place: Path) -> list[LogLine]:
         job = Crawl(place, config.load(given=given), served.seeds(1))
         try:
             started = time.monotonic()
-            ended = await job.run(show_progress, 2.0)
+            with Progress(job) as progress:
+                ended = await job.run(progress, progress.every_s)
             job.set_state(ended, time.monotonic() - started)
         finally:
             job.close()
@@ -56,7 +58,8 @@ async def _crawl(world: World, place: Path) -> list[LogLine]:
 
 
 def _tell(place: Path, log: list[LogLine]) -> None:
-    with looking(place) as look:
+    with opened(place) as crawl:
+        look = crawl.look
         state, elapsed_s = look.state(is_running=False)
         told = summarise(look.stats(), state, elapsed_s, 0)
         rows = sorted(look.pages(), key=lambda page: page["fetched_at"])
@@ -77,6 +80,4 @@ def _tell(place: Path, log: list[LogLine]) -> None:
         click.echo(f"  {page['status']}  {printable(page['url'])[:_LONGEST_LINE]}")
     if last is not None:
         click.secho(f"\nWhy {printable(last['url'])[:_LONGEST_LINE]}?", bold=True)
-        for step in last["decisions"]:
-            details = ", ".join(f"{key} {value}" for key, value in step.items() if key != "step" and value is not None)
-            click.echo(f"  {step['step']}{': ' if details else ''}{printable(details)[:_LONGEST_LINE]}")
+        show_steps(last["decisions"])

@@ -5,40 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lycosa import config
-from lycosa.backends.rocks import RocksStore, is_in_use
+from lycosa.backends.control import NobodyThere, ask
+from lycosa.backends.parquet import SCHEMAS, check_file
 from lycosa.backends.warc_check import verify as verify_warcs
 from lycosa.backends.warc_read import body_at
+from lycosa.cli.columns import show_pairs
+from lycosa.cli.opened import host_name, in_directory, moment, opened
 from lycosa.cli.options import as_json, printable
 from lycosa.cli.summary import summarise
-from lycosa.crawl.look import Look
 from lycosa.errors import BadInput
-from lycosa.web.dates import read_date
-from lycosa.web.url import Normaliser
-from lycosa.wiring import SHARD, WARCS
+from lycosa.kit.units import show_duration, show_size
+from lycosa.wiring import WARCS
 
-in_directory = click.option(
-    "--dir", "directory", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, help="The crawl."
-)
-
-
-@contextlib.contextmanager
-def looking(directory: Path) -> Iterator[Look]:
-    if not (directory / SHARD).is_dir():
-        raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
-    file = directory / "lycosa.toml"
-    settings = config.load(file if file.exists() else None)
-    store = RocksStore(directory / SHARD, read_only=True)
-    try:
-        yield Look(store, Normaliser(settings.urls.tracking, settings.urls.session))
-    finally:
-        store.close()
+_MOMENTS = ("at", "ready_at")
 
 
 @click.command()
@@ -46,54 +32,80 @@ def looking(directory: Path) -> Iterator[Look]:
 @as_json
 def status(directory: Path, as_json: bool) -> None:
     """Show the counts of a crawl."""
-    with looking(directory) as look:
-        state, elapsed_s = look.state(is_in_use(directory / SHARD))
-        told = summarise(look.stats(), state, elapsed_s, 0)
+    with opened(directory) as crawl:
+        state, elapsed_s = crawl.look.state(crawl.is_running)
+        stats, active = crawl.look.stats(), 0
+    with contextlib.suppress(NobodyThere):
+        live = ask(directory, {"do": "stats"})
+        stats, active, elapsed_s = Counter(live["stats"]), live["active"], elapsed_s + live.get("elapsed_s", 0.0)
+    told = summarise(stats, state, elapsed_s, active)
     if as_json:
         click.echo(json.dumps(told))
         return
-    for name, value in told.items():
-        shown = ", ".join(f"{count} {key}" for key, count in value.items()) if isinstance(value, dict) else value
-        click.echo(f"{name:10} {shown}")
+    show_pairs(status_lines(told))
+
+
+def status_lines(told: dict[str, Any]) -> list[tuple[str, str]]:
+    """The counts of `summarise` as a person reads them."""
+    sizes = ", ".join(f"{show_size(size)} {name}" for name, size in told["bytes"].items())
+    lines = [("state", f"{told['state']}, {show_duration(round(told['elapsed_s'], 1))} in all")]
+    lines += [(name, _counts(told[name])) for name in ("pages", "urls", "hosts", "duplicates")]
+    return [*lines, ("bytes", sizes), ("rate", f"{told['rate']['pages_per_s']:,.1f} pages/s")]
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"
 
 
 @click.command()
 @in_directory
 @click.option("--url", help="Only this page.")
+@click.option("--host", help="Only pages of this host.")
+@click.option("--prefix", default="", metavar="/PATH", help="Only pages whose path begins so.")
 @click.option("--since", help="Only pages fetched from this date on.")
 @click.option("--until", help="Only pages fetched before this date.")
 @click.option("--status", "http_status", type=int, help="Only pages with this HTTP status.")
-@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@click.option("--after", default="", metavar="URL", help="Go on after this page, the last one of the list before.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each page.")
 def pages(directory: Path, url: str | None, limit: int, as_json: bool, **chosen: Any) -> None:
-    """List the pages that were answered."""
-    since, until = _moment(chosen["since"]), _moment(chosen["until"])
-    with looking(directory) as look:
-        row = look.row(url) if url else None
-        found = look.pages() if url is None else iter([look.told(row)] if row is not None else [])
-        shown = 0
-        for page in found:
-            if shown >= limit:
+    """List the pages that were answered.
+
+    The order is that of the store, the same every time; --after goes on where a list ended.
+    """
+    since, until, http_status = moment(chosen["since"]), moment(chosen["until"]), chosen["http_status"]
+    if chosen["prefix"] and not chosen["prefix"].startswith("/"):
+        raise BadInput(f"{chosen['prefix']!r} is no beginning of a path: write it like /docs/")
+    with opened(directory) as crawl:
+        if url is not None:
+            row = crawl.look.row(url)
+            found = iter([crawl.look.told(row)] if row is not None else [])
+        else:
+            host = host_name(chosen["host"]) if chosen["host"] else ""
+            found = crawl.look.pages(host, chosen["prefix"], chosen["after"])
+        shown, page = 0, None
+        for each in found:
+            if http_status not in (None, each["status"]) or not _is_within(each["fetched_at"], since, until):
+                continue
+            if shown == limit:
+                if not as_json:
+                    assert page is not None
+                    click.echo(f"lycosa: there is more: --after {printable(page['url'])}", err=True)
                 break
-            if chosen["http_status"] not in (None, page["status"]):
-                continue
-            if (since is not None and page["fetched_at"] < since) or (
-                until is not None and page["fetched_at"] >= until
-            ):
-                continue
-            shown += 1
-            click.echo(
-                json.dumps(page) if as_json else f"{page['status']}  {page['bytes']:9}  {printable(page['url'])}"
-            )
+            page, shown = each, shown + 1
+            click.echo(json.dumps(page) if as_json else _page_line(page))
 
 
-def _moment(text: str | None) -> float | None:
-    if text is None:
-        return None
-    moment = read_date(text)
-    if moment is None:
-        raise BadInput(f"{text!r} is no date: write it like 2026-01-31 or 2026-01-31T12:00:00Z")
-    return moment
+def _is_within(at: float, since: float | None, until: float | None) -> bool:
+    return (since is None or at >= since) and (until is None or at < until)
+
+
+def _page_line(page: dict[str, Any]) -> str:
+    return f"{page['status']}  {_time(page['fetched_at'])}  {page['bytes']:>10,}  {printable(page['url'])}"
+
+
+def _time(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
 
 
 @click.command()
@@ -101,8 +113,8 @@ def _moment(text: str | None) -> float | None:
 @click.argument("wanted", metavar="URL-or-sha256")
 def get(directory: Path, wanted: str) -> None:
     """Print the stored body of a page."""
-    with looking(directory) as look:
-        place = look.body_of(wanted)
+    with opened(directory) as crawl:
+        place = crawl.look.body_of(wanted)
     if place is None:
         raise BadInput(f"{wanted!r} is not stored here: lycosa explain URL says why")
     sys.stdout.buffer.write(body_at(directory / WARCS, place))
@@ -115,15 +127,25 @@ def get(directory: Path, wanted: str) -> None:
 @as_json
 def explain(directory: Path, url: str, as_json: bool) -> None:
     """Say why a URL was or was not fetched."""
-    with looking(directory) as look:
-        told = look.explain(url)
+    with opened(directory) as crawl:
+        told = crawl.look.explain(url)
     if as_json:
         click.echo(json.dumps(told))
         return
-    click.echo(f"{printable(told['url'])}: {told['outcome']}")
-    for step in told["decisions"]:
-        details = ", ".join(f"{key} {value}" for key, value in step.items() if key != "step" and value is not None)
-        click.echo(f"  {step['step']}{': ' if details else ''}{printable(details)}")
+    click.secho(f"{printable(told['url'])}: {told['outcome']}", bold=True)
+    show_steps(told["decisions"])
+
+
+def show_steps(decisions: list[dict[str, Any]]) -> None:
+    """The chain of decisions, one a line, times in UTC."""
+    width = max(len(step["step"]) for step in decisions)
+    for step in decisions:
+        details = [
+            f"{name.replace('_', ' ')} {_time(value) if name in _MOMENTS else value}"
+            for name, value in step.items()
+            if name != "step" and value not in (None, "") and (name not in _MOMENTS or value)
+        ]
+        click.echo(printable(f"  {step['step']:{width}}  {', '.join(details)}".rstrip()))
 
 
 @click.command()
@@ -131,19 +153,22 @@ def explain(directory: Path, url: str, as_json: bool) -> None:
 @as_json
 def verify(directory: Path, as_json: bool) -> None:
     """Read the whole store again and prove it. Exit code 1 if anything is wrong."""
-    with looking(directory) as look:
+    with opened(directory) as crawl:
         faults = []
-        sizes = {path.name: path.stat().st_size for path in (directory / WARCS).glob("*.warc.gz")}
-        for _, row in look.rows():
+        sizes = {path.name: path.stat().st_size for path in crawl.warcs}
+        for _, row in crawl.look.rows():
             if row.warc_file and row.warc_offset + row.warc_length > sizes.get(row.warc_file, 0):
                 faults.append(f"{row.url} points past the end of {row.warc_file}")
+        tables = [file.path for table in SCHEMAS for file in crawl.table_files(table)]
+        faults += filter(None, map(check_file, tables))
     report = verify_warcs(directory / WARCS)
     faults += report.faults
-    told = {"files": report.files, "records": report.records, "bytes": report.bytes, "faults": faults}
+    told = {"files": report.files, "records": report.records, "bytes": report.bytes, "tables": len(tables)}
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps({**told, "faults": faults}))
     else:
-        click.echo(f"{report.records} records in {report.files} files, {len(faults)} faults")
+        files = f"{report.records:,} records in {report.files:,} files, {len(tables):,} files of tables"
+        click.echo(f"{files}, {len(faults):,} faults")
         for fault in faults[:20]:
             click.echo(f"  {printable(fault)}")
     if faults:

@@ -8,41 +8,57 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 import click
 
 import lycosa
-from lycosa.cli.config import config
-from lycosa.cli.crawl import crawl
-from lycosa.cli.demo import demo
-from lycosa.cli.look import explain, get, pages, status, verify
 from lycosa.cli.options import printable
-from lycosa.cli.sim import sim
-from lycosa.cli.trying import trying
 from lycosa.errors import LycosaError
 
 USAGE_ERROR = 2
 
 
-class _InOrder(click.Group):
-    """Lists its commands in the order one needs them."""
+# Every command, in the order one needs them. A module is loaded when its command is: none pays for the others.
+_COMMANDS = {
+    "crawl": "crawl",
+    "demo": "demo",
+    "status": "look",
+    "pages": "look",
+    "get": "look",
+    "explain": "look",
+    "report": "report",
+    "export": "export",
+    "host": "host",
+    "verify": "look",
+    "backup": "backup",
+    "forget": "forget",
+    "try": "trying",
+    "config": "config",
+    "sim": "sim",
+}
 
+
+class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"lycosa.cli.{_COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, "trying" if cmd_name == "try" else cmd_name)
+        return command
 
 
 @click.group(
-    cls=_InOrder,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="`lycosa COMMAND --help` says more of each.",
 )
 @click.version_option(lycosa.__version__, prog_name="lycosa")
 def cli() -> None:
     """A polite web crawler and the search engine that stands on it."""
-
-
-for command in (crawl, demo, status, pages, get, explain, verify, trying, config, sim):
-    cli.add_command(command)
 
 
 def run(arguments: list[str] | None = None) -> None:

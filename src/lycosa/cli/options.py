@@ -42,10 +42,6 @@ def with_settings(command: _Command) -> _Command:
 
 def read_input(argument: str) -> bytes:
     """The bytes of a file, or of standard input for `-`."""
-    if argument.startswith(("http://", "https://")):
-        raise BadInput(
-            f"{argument} is a URL, and this version cannot fetch: save the page and name the file, or pipe it to -"
-        )
     try:
         if argument == "-":
             body = sys.stdin.buffer.read(LARGEST_INPUT_BYTES + 1)
@@ -57,6 +53,10 @@ def read_input(argument: str) -> bytes:
     if len(body) > LARGEST_INPUT_BYTES:
         raise BadInput(f"{argument} has more than {LARGEST_INPUT_BYTES // 10**6} MB: give a smaller file")
     return body
+
+
+def is_url(argument: str) -> bool:
+    return argument.startswith(("http://", "https://"))
 
 
 def web_url(text: str) -> str:

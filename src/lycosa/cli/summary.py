@@ -8,7 +8,8 @@ from typing import Any
 _PAGES = ("fetched", "unchanged", "redirected", "gone", "failed", "forbidden", "refused")
 
 
-def summarise(stats: Counter[str], state: str, elapsed_s: float, active: int) -> dict[str, Any]:
+def summarise(stats: Counter[str], state: str, elapsed_s: float, active: int, before: int = 0) -> dict[str, Any]:
+    """`before` are the pages that were fetched before these `elapsed_s` began: they are not of its rate."""
     return {
         "state": state,
         "pages": {name: stats[name] for name in _PAGES},
@@ -16,6 +17,6 @@ def summarise(stats: Counter[str], state: str, elapsed_s: float, active: int) ->
         "hosts": {"known": stats["hosts"], "active": active},
         "duplicates": {"exact": stats["exact"], "near": stats["near"]},
         "bytes": {"downloaded": stats["downloaded"], "stored": stats["stored"]},
-        "rate": {"pages_per_s": round(stats["fetched"] / elapsed_s, 3) if elapsed_s > 0 else 0.0},
+        "rate": {"pages_per_s": round((stats["fetched"] - before) / elapsed_s, 3) if elapsed_s > 0 else 0.0},
         "elapsed_s": round(elapsed_s, 3),
     }

@@ -1,16 +1,21 @@
-"""`lycosa try`: ask the rules of the web about one thing, with nothing fetched and nothing stored."""
+"""`lycosa try`: ask the rules of the web about one thing. What has to be fetched for it comes as in a crawl."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import zlib
 from typing import Any
 
 import click
+import msgspec
 
-from lycosa.cli.options import as_json, printable, read_input, web_url, with_settings
+from lycosa.cli.options import as_json, is_url, printable, read_input, web_url, with_settings
+from lycosa.cli.probe import ask_rules, fetch_body, fetch_page
 from lycosa.config import Settings
+from lycosa.errors import BadInput
 from lycosa.kit.units import show_duration
+from lycosa.model import Reply, Response
 from lycosa.web.directives import read_directives
 from lycosa.web.domains import registered_domain
 from lycosa.web.html import read_page
@@ -32,7 +37,8 @@ def trying() -> None:
 
     See what Lycosa makes of a URL, a robots.txt, a page or a sitemap.
 
-    ARG is a file, or - for standard input. Nothing is fetched and nothing is stored.
+    ARG is a file, - for standard input, or a URL, which is fetched as a crawl would: robots.txt first, and with the
+    delay of its host. Nothing is kept.
     """
 
 
@@ -76,7 +82,7 @@ def try_robots(arg: str, urls: tuple[str, ...], agent: str | None, settings: Set
     Exit code 1 if any of the URLs is forbidden.
     """
     name = agent or settings.agent.name
-    robots = Robots.parse(read_input(arg))
+    robots = Robots.parse(_rules_at(arg, settings) if is_url(arg) else read_input(arg))
     verdicts = {url: robots.allows(name, parse(url, "http://localhost/")) for url in urls}
     told: dict[str, Any] = {
         "agent": name,
@@ -96,15 +102,72 @@ def try_robots(arg: str, urls: tuple[str, ...], agent: str | None, settings: Set
         raise click.exceptions.Exit(1)
 
 
+def _rules_at(url: str, settings: Settings) -> bytes:
+    [found] = ask_rules([url], settings)
+    if found.row is None or found.row.state == "closed":
+        reason = found.row.reason if found.row is not None else "no answer"
+        raise BadInput(f"{found.origin}/robots.txt cannot be had ({reason}): until it can, nothing there is fetched")
+    return zlib.decompress(found.row.body) if found.row.body else b""
+
+
+@trying.command("fetch")
+@click.argument("url", metavar="URL")
+@with_settings
+@as_json
+def try_fetch(url: str, settings: Settings, as_json: bool) -> None:
+    """Fetch one page as a crawl would, and show what came: status, headers, times, address.
+
+    robots.txt is asked first, and the delay of the host is kept between the two. Exit code 1 if there is no answer.
+    """
+    answer = fetch_page(web_url(url), settings)
+    if as_json:
+        told = {"url": answer.url, "outcome": answer.outcome, "reason": answer.reason or None}
+        click.echo(json.dumps({**told, "requests": [_reply_told(reply) for reply in answer.replies]}))
+    else:
+        for reply in answer.replies:
+            _show_reply(reply)
+        click.secho(f"{answer.outcome} {answer.reason}".strip(), bold=True)
+    if answer.last is None:
+        raise click.exceptions.Exit(1)
+
+
+def _reply_told(reply: Reply) -> dict[str, Any]:
+    told: dict[str, Any] = {"url": reply.url, "address": reply.address, "started_at": reply.started_at}
+    if isinstance(reply, Response):
+        told |= {"status": reply.status, "http_version": reply.version, "headers": [*map(list, reply.headers.pairs)]}
+        told |= {"bytes_received": len(reply.payload), "bytes_decoded": len(reply.body)}
+        told |= {"truncated": reply.truncated or None}
+    else:
+        told |= {"trouble": reply.kind, "detail": reply.detail}
+    return told | {"timings": msgspec.to_builtins(reply.timings)}
+
+
+def _show_reply(reply: Reply) -> None:
+    click.secho(printable(f"GET {reply.url}"), bold=True)
+    if isinstance(reply, Response):
+        click.echo(printable(f"  HTTP/{reply.version} {reply.status} {reply.reason}".rstrip()))
+        for name, value in reply.headers.pairs:
+            click.echo(printable(f"  {name}: {value}"))
+        cut = f", cut short ({reply.truncated})" if reply.truncated else ""
+        click.echo(f"  {len(reply.payload):,} bytes received, {len(reply.body):,} decoded{cut}")
+    else:
+        click.echo(printable(f"  {reply.kind}: {reply.detail}"))
+    times = msgspec.to_builtins(reply.timings)
+    phases = ", ".join(
+        f"{name.removesuffix('_s').replace('_', ' ')} {value * 1000:,.1f} ms" for name, value in times.items()
+    )
+    click.echo(f"  from {reply.address or 'no address'}: {phases}\n")
+
+
 @trying.command("extract")
 @click.argument("arg", metavar="ARG")
-@click.option("--url", default="http://localhost/", show_default=True, help="Where the page was found.")
+@click.option("--url", help="Where the page was found (default: ARG, or http://localhost/).")
 @click.option("--content-type", help="The Content-Type it came with.")
 @with_settings
 @as_json
-def try_extract(arg: str, url: str, content_type: str | None, settings: Settings, as_json: bool) -> None:
+def try_extract(arg: str, url: str | None, content_type: str | None, settings: Settings, as_json: bool) -> None:
     """Show what is read from an HTML page: metadata, links, headings and text."""
-    page = read_page(read_input(arg), web_url(url), content_type)
+    page = read_page(*_document(arg, url, content_type, settings))
     if as_json:
         click.echo(json.dumps(_told(page, settings), ensure_ascii=False))
         return
@@ -121,6 +184,14 @@ def try_extract(arg: str, url: str, content_type: str | None, settings: Settings
             click.echo(f"  {printable(line)}")
         if len(lines) > most:
             click.echo(f"  … and {len(lines) - most} more (all with --json)")
+
+
+def _document(arg: str, url: str | None, content_type: str | None, settings: Settings) -> tuple[bytes, str, str | None]:
+    """The body that ARG names, where it was found, and its Content-Type."""
+    if not is_url(arg):
+        return read_input(arg), web_url(url or "http://localhost/"), content_type
+    response = fetch_body(web_url(arg), settings)
+    return response.body, web_url(url or response.url), content_type or response.headers.get("content-type")
 
 
 def _told(page: Page, settings: Settings) -> dict[str, Any]:
@@ -149,12 +220,13 @@ def _told(page: Page, settings: Settings) -> dict[str, Any]:
 
 @trying.command("sitemap")
 @click.argument("arg", metavar="ARG")
-@click.option("--url", default="http://localhost/sitemap.xml", show_default=True, help="Where it was found.")
+@click.option("--url", help="Where it was found (default: ARG, or http://localhost/).")
 @click.option("--content-type", help="The Content-Type it came with.")
+@with_settings
 @as_json
-def try_sitemap(arg: str, url: str, content_type: str | None, as_json: bool) -> None:
+def try_sitemap(arg: str, url: str | None, content_type: str | None, settings: Settings, as_json: bool) -> None:
     """Show the URLs that a sitemap or feed lists. Exit code 1 if it is neither."""
-    sitemap = read_sitemap(read_input(arg), web_url(url), content_type)
+    sitemap = read_sitemap(*_document(arg, url, content_type, settings))
     entries = [
         {
             "url": entry.url,

@@ -1,4 +1,4 @@
-"""How many pages one registered domain may cost: the last line of defence against spaces without end.
+"""How many pages one registered domain, and one host, may cost: the last line of defence against spaces without end.
 
 Distinct URLs that were answered count, never revisits. A page under way holds a place, so that many requests at once do
 not overdraw; a place that came to nothing is given back.
@@ -12,37 +12,47 @@ from lycosa.ports import Change, Store
 from lycosa.web.domains import registered_domain
 
 
-class DomainBudget:
-    def __init__(self, store: Store, most_pages: int) -> None:
+class PageBudget:
+    def __init__(self, store: Store, domain_pages: int, host_pages: int | None = None) -> None:
         self._store = store
-        self._most_pages = most_pages
+        self._domain_pages = domain_pages
+        self._host_pages = host_pages
         self._used: dict[str, int] = {}
         self._held: Counter[str] = Counter()
 
-    def hold(self, host: str) -> bool:
-        """Take a place for a page of this host; False if its domain has used up what it may."""
-        domain = registered_domain(host)
-        if self._count(domain) + self._held[domain] >= self._most_pages:
-            return False
-        self._held[domain] += 1
-        return True
+    def hold(self, host: str) -> str | None:
+        """Take a place for a page of this host; or say which budget is used up."""
+        accounts = self._accounts(host)
+        for name, most, reason in accounts:
+            if self._count(name) + self._held[name] >= most:
+                return reason
+        for name, _, _ in accounts:
+            self._held[name] += 1
+        return None
 
     def release(self, host: str, was_answered: bool) -> list[Change]:
         """Give the place back, or spend it."""
-        domain = registered_domain(host)
-        self._held[domain] -= 1
-        if self._held[domain] <= 0:
-            del self._held[domain]
-        if not was_answered:
-            return []
-        self._used[domain] = self._count(domain) + 1
-        return [("meta", b"domain:" + domain.encode(), str(self._used[domain]).encode())]
+        changes: list[Change] = []
+        for name, _, _ in self._accounts(host):
+            self._held[name] -= 1
+            if self._held[name] <= 0:
+                del self._held[name]
+            if was_answered:
+                self._used[name] = self._count(name) + 1
+                changes.append(("meta", name.encode(), str(self._used[name]).encode()))
+        return changes
 
-    def _count(self, domain: str) -> int:
-        used = self._used.get(domain)
+    def _accounts(self, host: str) -> list[tuple[str, int, str]]:
+        accounts = [(f"domain:{registered_domain(host)}", self._domain_pages, "budget.domain")]
+        if self._host_pages is not None:
+            accounts.append((f"host:{host}", self._host_pages, "budget.host"))
+        return accounts
+
+    def _count(self, name: str) -> int:
+        used = self._used.get(name)
         if used is None:
-            stored = self._store.get("meta", b"domain:" + domain.encode())
+            stored = self._store.get("meta", name.encode())
             if len(self._used) > 100_000:
                 self._used.clear()
-            used = self._used[domain] = int(stored) if stored else 0
+            used = self._used[name] = int(stored) if stored else 0
         return used

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lycosa.crawl.rows import UrlRow, unpack
 from lycosa.kit.simhash import RADIUS, bands, distance
 from lycosa.ports import Change, Store
 
@@ -44,6 +45,11 @@ class Claims:
 
     def claim(self, content_hash: bytes, claim: Claim) -> Change:
         return ("content", content_hash, _encode(claim))
+
+    def url_at(self, key: bytes) -> str | None:
+        """The URL of a page that `near` found."""
+        stored = self._store.get("urls", key)
+        return unpack(stored, UrlRow).url if stored is not None else None
 
     def near(self, fingerprint: int, key: bytes) -> tuple[bytes | None, list[Change]]:
         """The key of the nearest earlier page within three bits, and the changes that add this one."""

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from lycosa.crawl.budget import DomainBudget
-from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, lane_of
+from lycosa.crawl.budget import PageBudget
+from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, unpack
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
@@ -31,6 +31,7 @@ from lycosa.web.url import cut
 
 _BUFFER = 16
 _QUANTUM = 20  # leases of a host before another waiting one gets its place
+_MANY_QUEUED = 20_000  # URLs of a host beyond which more of them go to the last lane
 _SCANNED = 256  # waiting hosts looked at for one activation
 
 
@@ -49,7 +50,15 @@ class _Active:
 
 class Frontier:
     def __init__(
-        self, store: Store, rules: Rules, seen: Seen, budget: DomainBudget, *, capacity: int, delay_of: DelayOf
+        self,
+        store: Store,
+        rules: Rules,
+        seen: Seen,
+        budget: PageBudget,
+        *,
+        capacity: int,
+        delay_of: DelayOf,
+        open_at: OpenAt = lambda _, now: now,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -57,6 +66,7 @@ class Frontier:
         self._budget = budget
         self._capacity = capacity
         self._delay_of = delay_of
+        self._open_at = open_at
         self._active: dict[bytes, _Active] = {}
         self._heap: list[tuple[float, int, bytes]] = []  # every active host that is not leased, once
         self._turn = 0  # breaks ties in the heap, and orders queues and waiting hosts
@@ -79,9 +89,12 @@ class Frontier:
         """The requests that were under way when the process died; empty after a clean stop."""
         return [unpack(value, LeaseRow) for _, value in self._store.scan("leases")]
 
-    def recover(self, now: float) -> None:
-        """After an unclean stop: no host is asked before its whole gap has passed again."""
-        changes: list[Change] = []
+    def recover(self, now: float, noted: Iterable[Change] = ()) -> None:
+        """After an unclean stop: no host is asked before its whole gap has passed again.
+
+        What is `noted` of the interrupted requests is written in the same batch that forgets them.
+        """
+        changes: list[Change] = [*noted]
         for key, value in self._store.scan("leases"):
             lease = unpack(value, LeaseRow)
             host = self._host(host_key(lease.host).to_bytes(8, "big"), lease.host)
@@ -171,6 +184,8 @@ class Frontier:
         if known is None:
             known = hosts[host_at] = self._host(host_at, host)
         self._turn += 1
+        if known.queued >= _MANY_QUEUED and row.lane:
+            row.lane = LANES - 1  # the slow lane: behind all that is shorter, and not lost
         row.state = "queued"
         row.queue_key = host_at + row.lane.to_bytes(1, "big") + self._turn.to_bytes(8, "big")
         changes += [("urls", key, pack(row)), ("queue", row.queue_key, key)]
@@ -178,6 +193,16 @@ class Frontier:
         self.stats["queued"] += 1
         if not known.waiting_key:
             self._await_turn(host_at, known, row.lane, changes)
+
+    def queue_again(self, key: bytes, row: UrlRow, changes: list[Change]) -> None:
+        """Forget what became of a URL, with `changes` in the same batch, and fetch it once more."""
+        hosts: dict[bytes, HostRow] = {}
+        fresh = UrlRow(
+            FORMAT, row.url, row.request, "queued", row.depth, row.lane, row.found_at, row.found_on, row.hops
+        )
+        self._enqueue(key, fresh, cut(row.url).host, hosts, changes)
+        changes += [("hosts", host_at, pack(host)) for host_at, host in hosts.items()]
+        self._store.write([*changes, *self._bookkeeping()])
 
     def _host(self, key: bytes, name: str) -> HostRow:
         active = self._active.get(key)
@@ -199,26 +224,35 @@ class Frontier:
 
     def lease(self, now: float) -> Lease | None:
         """The next request that may be sent, if there is one."""
-        self._wake(now)
-        while True:
-            has_new = self._activate()
-            lease = self._next(now)
-            # Hosts that turned out to have nothing left have made room for others.
-            if lease is not None or not (has_new or self._has_room()):
-                return lease
-            if not has_new and not self._activate():
-                return None
+        return next(iter(self.leases(now, 1)), None)
 
-    def _next(self, now: float) -> Lease | None:
+    def leases(self, now: float, most: int) -> list[Lease]:
+        """The next requests that may be sent, of as many hosts. They are on disk before anybody has them."""
+        found: list[Lease] = []
+        changes: list[Change] = []
+        self._wake(now)
+        while len(found) < most:
+            has_new = self._activate()
+            lease = self._next(now, changes)
+            if lease is not None:
+                found.append(lease)
+            # Hosts that turned out to have nothing left have made room for others.
+            elif not has_new and not (self._has_room() and self._activate()):
+                break
+        self._write(changes)
+        return found
+
+    def _next(self, now: float, changes: list[Change]) -> Lease | None:
         while self._heap and self._heap[0][0] <= now:
             _, _, key = heapq.heappop(self._heap)
             active = self._active.get(key)
             if active is None or active.is_leased:
                 continue
-            if active.row.ready_at > now:
-                self._push(active)
+            ready_at = max(active.row.ready_at, self._open_at(active.row.name, now))
+            if ready_at > now:
+                self._push(active, ready_at)
                 continue
-            lease = self._lease_of(active, now)
+            lease = self._lease_of(active, now, changes)
             if lease is not None:
                 return lease
         return None
@@ -236,33 +270,28 @@ class Frontier:
             times.append(int.from_bytes(due[0][:8], "big") / 1000)
         return min(times) if times else None
 
-    def _lease_of(self, active: _Active, now: float) -> Lease | None:
+    def _lease_of(self, active: _Active, now: float, changes: list[Change]) -> Lease | None:
         """A lease on this host, or None after arranging for what has to happen first."""
-        changes: list[Change] = []
         lease: Lease | None = None
         while lease is None:
             if not active.buffer:
-                self._store.write(changes)  # what was closed must be gone from the queue before it is read again
-                changes.clear()
+                self._write(changes)  # what was closed must be gone from the queue before it is read again
                 if not self._refill(active):
                     self._retire(active, changes)
-                    break
+                    self._write(changes)  # and a host that left from those that wait
+                    return None
             queue_key, key = active.buffer[0]
             stored = self._store.get("urls", key)
             if stored is None:
                 active.buffer.popleft()
                 changes.append(("queue", queue_key, None))
                 continue
-            row = unpack(stored, UrlRow)
-            lease = self._permit(active, key, row, now, changes)
+            lease = self._permit(active, key, unpack(stored, UrlRow), now, changes)
             if lease is None and active.buffer and active.buffer[0][1] == key:
-                break  # it has to wait, and with it its host
-        if lease is not None:
-            active.is_leased = True
-            active.left -= 1
-            changes.append(("leases", active.key, pack(LeaseRow(FORMAT, active.row.name, lease.url, now))))
-        if changes:
-            self._store.write([*changes, *self._bookkeeping()])
+                return None  # it has to wait, and with it its host
+        active.is_leased = True
+        active.left -= 1
+        changes.append(("leases", active.key, pack(LeaseRow(FORMAT, active.row.name, lease.url, now, lease.kind))))
         return lease
 
     def _permit(self, active: _Active, key: bytes, row: UrlRow, now: float, changes: list[Change]) -> Lease | None:
@@ -281,8 +310,8 @@ class Frontier:
             return None
         if not matcher.allows(target_of(url)):
             self._close(active, key, row, "forbidden", "robots", changes)
-        elif not self._budget.hold(host):
-            self._close(active, key, row, "refused", "budget.domain", changes)
+        elif (used_up := self._budget.hold(host)) is not None:
+            self._close(active, key, row, "refused", used_up, changes)
         else:
             return Lease(host, url, "page", origin, key, now, row)
         return None
@@ -316,9 +345,9 @@ class Frontier:
         changes.append(("hosts", active.key, pack(active.row)))
         del self._active[active.key]
 
-    def _push(self, active: _Active) -> None:
+    def _push(self, active: _Active, at: float | None = None) -> None:
         self._turn += 1
-        heapq.heappush(self._heap, (active.row.ready_at, self._turn, active.key))
+        heapq.heappush(self._heap, (active.row.ready_at if at is None else at, self._turn, active.key))
 
     def _activate(self) -> bool:
         """Bring waiting hosts into memory, the high lanes more often than the low ones, none never. Was there one?"""
@@ -448,6 +477,17 @@ class Frontier:
     def host(self, name: str) -> HostRow:
         """The row of a host, live if it is active: its clock is set by changing it before `settle`."""
         return self._host(host_key(name).to_bytes(8, "big"), name)
+
+    def peek(self, name: str) -> HostRow | None:
+        """The row of a host, if it is known at all."""
+        key = host_key(name).to_bytes(8, "big")
+        is_known = key in self._active or self._store.get("hosts", key) is not None
+        return self._host(key, name) if is_known else None
+
+    def _write(self, changes: list[Change]) -> None:
+        if changes:
+            self._store.write([*changes, *self._bookkeeping()])
+            changes.clear()
 
     def _bookkeeping(self) -> list[Change]:
         return [

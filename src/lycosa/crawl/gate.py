@@ -1,7 +1,8 @@
 """One address, many hosts: requests to an address keep a gap of their own, whatever hosts they are for.
 
 The gap runs from the end of one answer to the start of the next request. Requests pass in the order they came. A gap of
-zero, which only own hosts can have, leaves the gate open.
+zero, which only own hosts can have, leaves the gate open. What a process before this one asked is not known, so the gap
+also runs from the making of the gate.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class _Place:
 class AddressGate:
     def __init__(self, clock: Clock, address_delay_s: float) -> None:
         self._clock = clock
+        self._made_at = clock.now()
         self._delay_s = address_delay_s
         self._places: OrderedDict[str, _Place] = OrderedDict()
 
@@ -41,8 +43,8 @@ class AddressGate:
             return
         place = self._place(group_of(address))
         async with place.lock:
-            wait_s = place.free_at - self._clock.now()
-            if wait_s > 0:
+            free_at = max(place.free_at, self._made_at + min(self._delay_s, host_delay_s))
+            while (wait_s := free_at - self._clock.now()) > 0:  # timers may go off a little early
                 await self._clock.sleep(wait_s)
             try:
                 yield

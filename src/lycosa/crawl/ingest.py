@@ -16,9 +16,12 @@ from typing import Protocol
 import msgspec
 
 from lycosa.crawl.claims import LEAST_WORDS, Claim, Claims
+from lycosa.crawl.feed import LinkFound, PageRow
 from lycosa.crawl.lease import Candidate, Effect, Lease
 from lycosa.crawl.outcome import Failed, Fetched, Forbidden, Gone, Moved, Outcome, Refused, Unchanged, name_of
+from lycosa.crawl.processors import Gathered, Processors, RecordFiles
 from lycosa.crawl.rows import UrlRow
+from lycosa.crawl.view import view_of
 from lycosa.errors import BadUrl
 from lycosa.kit.backoff import backoff
 from lycosa.kit.simhash import simhash
@@ -26,7 +29,7 @@ from lycosa.model import Location, Response
 from lycosa.web.directives import Directives, read_directives
 from lycosa.web.headers import looks_like_html, read_content_type, read_link_header, read_validators
 from lycosa.web.html import read_page
-from lycosa.web.page import Page
+from lycosa.web.page import FOLLOWED, Link, Page
 from lycosa.web.scope import Scope
 from lycosa.web.text import main_text
 from lycosa.web.traps import Patterns, TrapRules
@@ -35,6 +38,9 @@ from lycosa.web.url import Normaliser, host_of
 MOST_HOPS = 5
 TRIES = 3
 _RETRY_S = 10.0
+_LONGEST_TEXT = 1_000_000  # characters, of what the tables keep of one page
+_LONGEST_HEADINGS = 20_000
+_LONGEST_LINKS = 4_000_000
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -65,10 +71,22 @@ class Judges(msgspec.Struct, frozen=True):
 
 
 class Ingest:
-    def __init__(self, judges: Judges, claims: Claims, bodies: Bodies) -> None:
+    def __init__(
+        self,
+        judges: Judges,
+        claims: Claims,
+        bodies: Bodies,
+        processors: Processors | None = None,
+        records: RecordFiles | None = None,
+        *,
+        with_views: bool = False,
+    ) -> None:
         self._judges = judges
         self._claims = claims
         self._bodies = bodies
+        self._processors = processors or Processors()
+        self._records = records
+        self._with_views = with_views or bool(self._processors)
 
     def effect(self, lease: Lease, outcome: Outcome, now: float) -> Effect:
         """What settling this lease of a page has to write."""
@@ -79,11 +97,14 @@ class Ingest:
         effect = Effect(row=row, counts=Counter({row.outcome: 1}), is_revisit=bool(row.content_hash))
         match outcome:
             case Fetched(response):
-                self._fetched(row, lease, response, effect, now)
+                self._fetched(row, lease, response, effect)
+                self._tell(row, lease, effect)
             case Unchanged(response) | Gone(response):
-                self._answered(row, response, effect, now)
+                self._answered(row, response, effect)
+                self._tell(row, lease, effect)
             case Moved(response, target):
-                self._moved(row, lease, response, target, effect, now)
+                self._moved(row, lease, response, target, effect)
+                self._tell(row, lease, effect)
             case Failed():
                 self._failed(row, outcome, effect, now)
             case Forbidden(reason) | Refused(reason):
@@ -91,14 +112,25 @@ class Ingest:
                 effect.counts[f"refused:{reason}"] += 1
         return effect
 
-    def _answered(self, row: UrlRow, response: Response, effect: Effect, now: float) -> None:
+    def _answered(self, row: UrlRow, response: Response, effect: Effect) -> None:
         row.state, row.status, row.fetched_at, row.failures = "done", response.status, response.started_at, 0
         effect.counts["downloaded"] += len(response.payload)
 
+    def _tell(self, row: UrlRow, lease: Lease, effect: Effect) -> None:
+        """Complete the row of the table from the row of the URL."""
+        page = effect.page = effect.page or _new_page_row()
+        page.url, page.host, page.fetched_at, page.depth = row.url, lease.host, row.fetched_at, row.depth
+        page.status, page.outcome, page.content_type, page.bytes = row.status, row.outcome, row.content_type, row.size
+        page.content_hash, page.outlinks = row.content_hash.hex() or None, len(effect.links)
+        page.alias_of, page.canonical = row.alias_of or None, row.canonical or None
+        page.redirect_to = row.redirect_to or None
+        if row.warc_file:
+            page.warc_file, page.warc_offset, page.warc_length = row.warc_file, row.warc_offset, row.warc_length
+
     # -- pages ---------------------------------------------------------------------------------------------------------
 
-    def _fetched(self, row: UrlRow, lease: Lease, response: Response, effect: Effect, now: float) -> None:
-        self._answered(row, response, effect, now)
+    def _fetched(self, row: UrlRow, lease: Lease, response: Response, effect: Effect) -> None:
+        self._answered(row, response, effect)
         content_type = response.headers.get("content-type")
         media = read_content_type(content_type)
         row.content_type, row.size = media.media_type, len(response.body)
@@ -110,44 +142,101 @@ class Ingest:
         page = None
         if media.is_html or (not media.media_type and looks_like_html(response.body)):
             page = read_page(response.body, response.url, content_type)
-        said = page.meta if page else {}
-        directives = read_directives(self._judges.agent, said, response.headers.get_all("x-robots-tag"))
+        said, headers = page.meta if page else {}, response.headers
+        directives = read_directives(
+            self._judges.agent, said, headers.get_all("x-robots-tag"), headers.get("tdm-reservation") or ""
+        )
+        if self._with_views:
+            effect.view = view_of(row, response, page)
+        gathered = self._processors.run(effect.view) if self._processors and effect.view is not None else None
+        base, links = (page.base, page.links) if page is not None else (response.url, [])
+        if gathered is not None:
+            links = [*links, *[Link(href, "processor") for href in gathered.links]]
         if page is not None:
-            self._read(row, lease, response, page, directives, effect)
+            effect.page = self._read(row, lease, response, page, directives, effect)
+        effect.found, effect.links = self._follow(row, lease, base, links, directives.nofollow, effect.counts)
         self._keep(row, response, first, directives, effect)
         if row.alias_of:
             effect.counts["exact"] += 1
+        if gathered is not None:  # last: a page we stumble over leaves no records
+            self._gather(gathered, effect)
+
+    def _gather(self, gathered: Gathered, effect: Effect) -> None:
+        """Keep what processors found: fields with the page, records in files of their own."""
+        effect.counts.update(gathered.counts)
+        if gathered.fields:
+            effect.page = effect.page or _new_page_row()
+            effect.page.fields = gathered.fields_json()
+        if self._records is not None:
+            for name, lines in gathered.records.items():
+                self._records.append(name, lines)
 
     def _read(
         self, row: UrlRow, lease: Lease, response: Response, page: Page, directives: Directives, effect: Effect
-    ) -> None:
+    ) -> PageRow:
         canonical = page.canonical or next(iter(read_link_header(response.headers, "canonical")), "")
         if canonical:
             normal = self._judges.normal.links(page.base, [canonical])
             row.canonical = normal.get(canonical, "")
-        if not row.alias_of and "text" not in page.cut:
+        told = _new_page_row()
+        told.title = page.title or None
+        told.language, told.charset = page.language or None, page.charset.label
+        told.directives = directives.told() or None
+        if not row.alias_of:  # else its text is that of the page it is a copy of
             text = main_text(page.blocks)
-            if text.count(" ") + 1 >= LEAST_WORDS:
-                near, changes = self._claims.near(simhash(text), lease.key)
-                effect.changes += changes
-                if near is not None:
-                    row.near_of = near.hex()
-                    effect.counts["near"] += 1
-        if not directives.nofollow:
-            effect.found = self._follow(row, lease, page, effect.counts)
+            if not directives.noarchive:
+                told.text = text[:_LONGEST_TEXT]
+                told.headings = "\n".join([heading.text for heading in page.headings])[:_LONGEST_HEADINGS] or None
+            if "text" not in page.cut and text.count(" ") + 1 >= LEAST_WORDS:
+                told.simhash = simhash(text)
+                self._compare(row, lease, told, effect)
+        return told
 
-    def _follow(self, row: UrlRow, lease: Lease, page: Page, counts: Counter[str]) -> list[Candidate]:
-        hrefs = [link.href for link in page.links if link.is_followed]
-        found: dict[str, Candidate] = {}
-        for url in self._judges.normal.links(page.base, hrefs).values():
-            if url not in found and not self._judges.was_met_lately(url):
-                host = host_of(url)
-                refusal = self.refusal(url, host, row.depth + 1)
-                if refusal is None:
-                    found[url] = Candidate(url, row.depth + 1, "", lease.key)
-                else:
-                    counts[f"refused:{refusal}"] += 1
-        return list(found.values())
+    def _compare(self, row: UrlRow, lease: Lease, told: PageRow, effect: Effect) -> None:
+        """Look for an earlier page with nearly the same text."""
+        assert told.simhash is not None
+        near, changes = self._claims.near(told.simhash, lease.key)
+        effect.changes += changes
+        if near is not None:
+            row.near_of = near.hex()
+            told.near_of = self._claims.url_at(near)
+            effect.counts["near"] += 1
+
+    def _follow(  # noqa: PLR0913
+        self, row: UrlRow, lease: Lease, base: str, said: list[Link], nofollow: bool, counts: Counter[str]
+    ) -> tuple[list[Candidate], list[LinkFound]]:
+        """The links to go after, and all links with what became of them."""
+        if not said:
+            return [], []
+        forms = self._judges.normal.links(base, [link.href for link in said])
+        was_met, depth = self._judges.was_met_lately, row.depth + 1
+        verdicts: dict[str, str | None] = {}
+        found: list[Candidate] = []
+        links: list[LinkFound] = []
+        left = _LONGEST_LINKS
+        for link in said:
+            url = forms.get(link.href)
+            if url is None:
+                continue
+            if link.kind not in FOLLOWED:
+                why: str | None = "media"
+            elif nofollow or not link.is_followed:
+                why = "nofollow"
+            elif url in verdicts:
+                why = verdicts[url]
+            else:
+                why = None
+                if not was_met(url):
+                    why = self.refusal(url, host_of(url), depth)
+                    if why is None:
+                        found.append(Candidate(url, depth, "", lease.key))
+                    else:
+                        counts[f"refused:{why}"] += 1
+                verdicts[url] = why
+            left -= len(url)
+            if left >= 0:
+                links.append(LinkFound(url, link.kind, link.rel, link.text, why))
+        return found, links
 
     def refusal(self, url: str, host: str, depth: int) -> str | None:
         """Why a link is not taken, or None."""
@@ -175,8 +264,8 @@ class Ingest:
 
     # -- everything else -----------------------------------------------------------------------------------------------
 
-    def _moved(self, row: UrlRow, lease: Lease, response: Response, target: str, effect: Effect, now: float) -> None:
-        self._answered(row, response, effect, now)
+    def _moved(self, row: UrlRow, lease: Lease, response: Response, target: str, effect: Effect) -> None:
+        self._answered(row, response, effect)
         try:
             url = self._judges.normal.of_href(target)
         except BadUrl:
@@ -213,3 +302,8 @@ class Ingest:
         else:
             effect.counts[f"retried:{outcome.reason}"] += 1
             effect.retry_at = now + backoff(row.failures, _RETRY_S)
+
+
+def _new_page_row() -> PageRow:
+    """To be completed by `Ingest._tell`."""
+    return PageRow(url="", host="", fetched_at=0.0, status=0, outcome="")

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from lycosa.crawl.feed import LinkFound, PageRow
 from lycosa.crawl.rows import Kind, UrlRow
+from lycosa.crawl.view import PageView
 from lycosa.ports import Change
 
 DelayOf = Callable[[str], float]  # the least gap of a host, in seconds
+OpenAt = Callable[[str, float], float]  # from now on, when a host may be asked
 LANES = 4
 
 
@@ -47,6 +50,9 @@ class Effect(msgspec.Struct):
     found: Sequence[Candidate] = ()
     changes: list[Change] = msgspec.field(default_factory=list)  # anything else for the same batch
     counts: Counter[str] = msgspec.field(default_factory=Counter)
+    page: PageRow | None = None  # what the tables will have of it
+    links: list[LinkFound] = msgspec.field(default_factory=list)
+    view: PageView | None = None  # for whoever wants to see the page itself
 
 
 def lane_of(depth: int, url: str, hops: int) -> int:

@@ -9,12 +9,20 @@ from typing import Any
 import msgspec
 
 from lycosa.crawl.claims import Claims
+from lycosa.crawl.forget import FORGOTTEN
 from lycosa.crawl.rows import HostRow, LeaseRow, RobotsRow, UrlRow, unpack
 from lycosa.crawl.rules import origin_of
-from lycosa.kit.keys import host_key
+from lycosa.kit.keys import KeyRange, host_key
 from lycosa.model import Location
 from lycosa.ports import Store
+from lycosa.web.robots import target_of
 from lycosa.web.url import Normaliser, cut
+
+
+def host_range(host: str) -> tuple[bytes, bytes | None]:
+    """The keys of a host's URLs, as a scan takes them."""
+    key = host_key(host)
+    return KeyRange(key, key + 1).bounds()
 
 
 class Look:
@@ -41,10 +49,13 @@ class Look:
         for key, value in self._store.scan("urls", prefix, end):
             yield key, unpack(value, UrlRow)
 
-    def pages(self) -> Iterator[dict[str, Any]]:
-        """Every URL that was answered, as `lycosa pages` lists it."""
-        for _, row in self.rows():
-            if row.kind == "page" and row.status:
+    def pages(self, host: str = "", prefix: str = "", after: str = "") -> Iterator[dict[str, Any]]:
+        """Every URL that was answered, as `lycosa pages` lists it: of a host, below a path, and from a URL on."""
+        start, end = host_range(host) if host else (b"", None)
+        if after:
+            start = max(start, cut(self._normal(after)).key() + b"\0")
+        for _, row in self.rows(start, end):
+            if row.kind == "page" and row.status and (not prefix or target_of(row.url).startswith(prefix)):
                 yield self.told(row)
 
     def told(self, row: UrlRow) -> dict[str, Any]:
@@ -67,7 +78,8 @@ class Look:
 
     def _url_at(self, key: str) -> str | None:
         stored = self._store.get("urls", bytes.fromhex(key)) if key else None
-        return unpack(stored, UrlRow).url if stored is not None else None
+        row = unpack(stored, UrlRow) if stored is not None else None
+        return row.url if row is not None and row.outcome != FORGOTTEN else None
 
     def body_of(self, wanted: str) -> Location | None:
         """Where the body of a URL or a SHA-256 lies."""
@@ -93,6 +105,9 @@ class Look:
         if row is None:
             chain.append({"step": "never met", "host_known": self.host(parts.host) is not None})
             return {"url": normal, "outcome": "unknown", "decisions": chain}
+        if row.outcome == FORGOTTEN:
+            chain.append({"step": "forgotten", "reason": "asked for by its owner"})
+            return {"url": normal, "outcome": FORGOTTEN, "decisions": chain}
         chain.append({"step": "found", "at": row.found_at, "on": self._url_at(row.found_on.hex()), "depth": row.depth})
         robots = self._store.get("robots", origin_of(row.url).encode())
         if robots is not None:

@@ -14,13 +14,16 @@ from typing import Literal
 
 import msgspec
 
+from lycosa.crawl.feed import Feed, RequestRow
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
 from lycosa.crawl.ingest import Ingest
-from lycosa.crawl.lease import Candidate, DelayOf, Effect, Lease
+from lycosa.crawl.lease import Candidate, Effect, Lease
+from lycosa.crawl.manners import Manners
 from lycosa.crawl.outcome import Failed, Outcome, judge
 from lycosa.crawl.rows import HostRow
 from lycosa.crawl.rules import Rules
+from lycosa.crawl.view import PageView
 from lycosa.errors import LycosaError
 from lycosa.model import Ask, Reply, Response
 from lycosa.ports import Clock, Fetcher
@@ -43,8 +46,10 @@ class Parts(msgspec.Struct, frozen=True):
     clock: Clock
     gate: AddressGate
     address_of: Callable[[str], Awaitable[str | None]]  # where a host will be asked
-    delay_of: DelayOf
+    manners: Manners
+    feed: Feed
     stumbled: Callable[[str, Exception], None]  # told of every failure of our own, with its URL
+    on_page: Callable[[PageView], Awaitable[None]] | None = None  # given every page before it is settled
 
 
 class Loop:
@@ -56,12 +61,15 @@ class Loop:
         self._clock = parts.clock
         self._gate = parts.gate
         self._address_of = parts.address_of
-        self._delay_of = parts.delay_of
+        self._manners = parts.manners
+        self._feed = parts.feed
+        self._on_page = parts.on_page
         self.stumbled = parts.stumbled
         self._slots = slots
         self._max_pages = max_pages
         self._visits: set[asyncio.Task[None]] = set()
         self._stir = asyncio.Event()
+        self._obstacle: Exception | None = None
         self._stopping = False
         self._failure: BaseException | None = None
 
@@ -70,7 +78,22 @@ class Loop:
         self._stopping = True
         self._stir.set()
 
+    def give_up(self, obstacle: Exception) -> None:
+        """As `stop`, but `run` then raises: there is a reason why it cannot go on."""
+        self._obstacle = obstacle
+        self.stop()
+
     async def run(self) -> Ended:
+        try:
+            return await self._run()
+        finally:
+            # Only after a failure or a cancellation is any left: their pages stay queued.
+            visits = list(self._visits)
+            for visit in visits:
+                visit.cancel()
+            await asyncio.gather(*visits, return_exceptions=True)
+
+    async def _run(self) -> Ended:
         while True:
             self._stir.clear()
             self._start_visits()
@@ -87,18 +110,22 @@ class Loop:
                     await self._stir.wait()
 
     def _start_visits(self) -> None:
-        while len(self._visits) < self._slots and not self._stopping and self._failure is None and self._has_budget():
-            lease = self.frontier.lease(self._clock.now())
-            if lease is None:
-                return
+        if self._stopping or self._failure is not None:
+            return
+        most = min(self._slots - len(self._visits), self._budget_left())
+        for lease in self.frontier.leases(self._clock.now(), most) if most > 0 else ():
             visit = asyncio.create_task(self._visit(lease))
             self._visits.add(visit)
             visit.add_done_callback(self._ended)
 
-    def _has_budget(self) -> bool:
+    def _budget_left(self) -> int:
+        """How many visits may be started before the crawl's pages are used up."""
         if self._max_pages is None:
-            return True
-        return self.frontier.stats["fetched"] + len(self._visits) < self._max_pages
+            return self._slots
+        return self._max_pages - self.frontier.stats["fetched"] - len(self._visits)
+
+    def _has_budget(self) -> bool:
+        return self._budget_left() > 0
 
     def _ended(self, visit: asyncio.Task[None]) -> None:
         self._visits.discard(visit)
@@ -107,6 +134,8 @@ class Loop:
         self._stir.set()
 
     def _until_ready_s(self) -> float:
+        if len(self._visits) >= self._slots:
+            return _GLANCE_S
         ready_at = self.frontier.next_ready()
         return _GLANCE_S if ready_at is None else min(_GLANCE_S, max(0.001, ready_at - self._clock.now()))
 
@@ -120,6 +149,8 @@ class Loop:
         return min(_GLANCE_S, max(0.001, ready_at - self._clock.now()))
 
     def _end(self) -> Ended:
+        if self._obstacle is not None:
+            raise self._obstacle
         if self._stopping:
             return "stopped"
         if self._has_budget():
@@ -138,10 +169,34 @@ class Loop:
         reply = await self._ask(lease, Ask(lease.url, tuple(asked)))
         outcome = judge(reply, bool(asked))
         now = self._clock.now()
-        self._set_clock(lease, reply, now)
+        gap_s = self._set_clock(lease, reply, now)
         effect = self._effect(lease, outcome, now)
         if isinstance(outcome, Failed) and outcome.retry_after_s and effect.retry_at is not None:
             effect.retry_at = max(effect.retry_at, now + outcome.retry_after_s)
+        if effect.view is not None and self._on_page is not None:
+            await self._on_page(effect.view)  # before it is settled: a crash repeats it, and loses none
+        self._settle(lease, effect, reply, gap_s, now)
+
+    def _settle(self, lease: Lease, effect: Effect, reply: Reply, gap_s: float | None, now: float) -> None:
+        outcome = effect.row.outcome if effect.row is not None else "robots"
+        status, size = None, 0
+        if isinstance(reply, Response):
+            status, size = reply.status, len(reply.payload)
+        else:
+            outcome = reply.kind
+        request = RequestRow(
+            host=lease.host,
+            url=lease.url,
+            address=reply.address or None,
+            started_at=reply.started_at,
+            ended_at=reply.started_at + reply.timings.total_s,
+            status=status,
+            kind=lease.kind,
+            outcome=outcome,
+            bytes=size,
+            gap_s=gap_s,
+        )
+        effect.changes.append(self._feed.put(request, effect.page, effect.links))
         effect.counts["requests"] += 1
         self.frontier.settle(lease, effect, now)
 
@@ -158,7 +213,7 @@ class Loop:
 
     async def _ask(self, lease: Lease, ask: Ask) -> Reply:
         """Send the request as soon as the host's address is free."""
-        delay_s = self._delay_of(lease.host)
+        delay_s = self._manners.delay_of(lease.host)
         address = await self._address_of(lease.host) if delay_s > 0 else None
         async with self._gate.passage(address, delay_s):
             reply = await self._fetcher.fetch(ask)
@@ -169,10 +224,9 @@ class Loop:
     async def _visit_robots(self, lease: Lease) -> None:
         reply = await self._ask(lease, Ask(lease.url, max_body=PARSED_BYTES))
         now = self._clock.now()
-        self._set_clock(lease, reply, now)
+        gap_s = self._set_clock(lease, reply, now)
         row, elsewhere = self._rules.after(lease.origin, reply, now)
         effect = Effect(row=lease.row, changes=[self._rules.put(row)])
-        effect.counts["requests"] += 1
         if lease.row is not None:
             lease.row.state, lease.row.outcome = "done", "robots"
         if elsewhere is not None:
@@ -181,19 +235,24 @@ class Loop:
         if matcher is not None and lease.row is None:
             host = self.frontier.host(lease.host)
             host.crawl_delay_s = matcher.crawl_delay_s
-            host.ready_at = host.pace.ready_at(now, self._delay_of(lease.host), host.crawl_delay_s)
-        self.frontier.settle(lease, effect, now)
+            host.ready_at = self._ready_at(host, now)
+        self._settle(lease, effect, reply, gap_s, now)
 
-    def _set_clock(self, lease: Lease, reply: Reply, now: float) -> None:
-        """When the host may be asked again: counted from the end of this answer."""
+    def _set_clock(self, lease: Lease, reply: Reply, now: float) -> float | None:
+        """When the host may be asked again, counted from the end of this answer. Returns the gap before it."""
         host = self.frontier.host(lease.host)
-        delay_s = self._delay_of(lease.host)
-        host.pace = self._pace_after(host, reply, delay_s, now)
-        host.ready_at = host.pace.ready_at(now, delay_s, host.crawl_delay_s)
+        host.pace = self._pace_after(host, reply, self._manners.delay_of(lease.host), now)
+        host.ready_at = self._ready_at(host, now)
         host.requests += 1
         host.first_at = host.first_at or now
-        host.last_at = now
+        gap_s = reply.started_at - host.last_at if host.last_at else None
+        host.last_at = reply.started_at + reply.timings.total_s
         host.address = reply.address or host.address
+        return gap_s
+
+    def _ready_at(self, host: HostRow, now: float) -> float:
+        crawl_delay_s = self._manners.crawl_delay_of(host.name, host.crawl_delay_s)
+        return host.pace.ready_at(now, self._manners.delay_of(host.name), crawl_delay_s)
 
     @staticmethod
     def _pace_after(host: HostRow, reply: Reply, delay_s: float, now: float) -> Pace:

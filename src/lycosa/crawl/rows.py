@@ -98,6 +98,7 @@ class LeaseRow(msgspec.Struct, array_like=True):
     host: str
     url: str
     at: float
+    kind: Kind = "page"
 
 
 _Row = TypeVar("_Row", UrlRow, HostRow, RobotsRow, LeaseRow)

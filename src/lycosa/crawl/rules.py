@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
+from typing import Literal
 
 import msgspec
 
@@ -87,6 +88,8 @@ class Rules:
                     old, expires_at=now + FRESH_S, retry_at=0.0, failures=0, ask_url="", hops=0
                 ), None
             if 200 <= reply.status < 300:
+                if reply.truncated in ("time", "disconnect"):  # what is missing may be the rule that matters
+                    return self._unreachable(old, f"truncated.{reply.truncated}", now), None
                 body = zlib.compress(reply.body[:PARSED_BYTES])
                 return RobotsRow(FORMAT, origin, "rules", body, now, now + FRESH_S), None
             if 400 <= reply.status < 500 and reply.status != 429:
@@ -99,22 +102,30 @@ class Rules:
             target = parse(reply.headers.get("location") or "", reply.url).partition("#")[0]
         except BadUrl:
             target = ""
-        if not is_web(target) or old.hops >= MOST_HOPS:
+        is_first = not old.ask_url and reply.url == f"{old.origin}/robots.txt"
+        hops = 1 if is_first else old.hops + 1
+        if not is_web(target) or hops > MOST_HOPS:
             # More than five redirects, or one to nowhere, count as no file at all (2.3.1.2).
             return RobotsRow(FORMAT, old.origin, "open", b"", now, now + FRESH_S, reason="redirects"), None
         if host_of(target) == host_of(old.origin + "/"):
-            return msgspec.structs.replace(old, ask_url=target, hops=old.hops + 1, expires_at=0.0, retry_at=0.0), None
-        waiting = msgspec.structs.replace(old, hops=old.hops + 1, retry_at=now + _RETRY_S, reason="redirects")
+            return msgspec.structs.replace(old, ask_url=target, hops=hops, expires_at=0.0, retry_at=0.0), None
+        waiting = msgspec.structs.replace(
+            old,
+            state=_state_without_answer(old, now),
+            retry_at=now + _RETRY_S,
+            ask_url="",
+            hops=hops,
+            reason="redirects",
+        )
         return waiting, target
 
     @staticmethod
     def _unreachable(old: RobotsRow, reason: str, now: float) -> RobotsRow:
         failures = old.failures + 1
         wait_s = backoff(failures, 10.0) if failures < _TRIES else backoff(failures - _TRIES + 1, _RETRY_S)
-        keeps = old.state != "closed" and now < old.fetched_at + STALE_S
         return msgspec.structs.replace(
             old,
-            state=old.state if keeps else "closed",
+            state=_state_without_answer(old, now),
             retry_at=now + wait_s,
             failures=failures,
             ask_url="",
@@ -132,3 +143,8 @@ class Rules:
         self._rows[row.origin] = row
         if len(self._rows) > _CACHED:
             self._rows.popitem(last=False)
+
+
+def _state_without_answer(old: RobotsRow, now: float) -> Literal["rules", "open", "closed"]:
+    """Rules that cannot be asked for again hold for seven days."""
+    return old.state if now < old.fetched_at + STALE_S else "closed"

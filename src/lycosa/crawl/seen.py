@@ -1,91 +1,268 @@
-"""Which URLs are known already, in three tiers: recently met, perhaps met (a Bloom filter), and the rows themselves.
+"""Which URLs are known already, in three tiers: recently met, perhaps met (Bloom filters), and the rows themselves.
 
-Only the rows decide: the filter saves looking for what is certainly new, so nothing is ever skipped wrongly. It is kept
-in memory at ten bits a key, saved now and then, and the keys added since are in the store, so opening costs a file read
-and not a scan. When a filter is full another is begun beside it, twice as large.
+Only the rows decide: the filter saves looking for what is certainly new, so nothing is ever skipped wrongly; `audit`
+looks whether that holds. When a filter is full another is begun beside it, stricter, so that all of them together
+take at most one absent key in a hundred for a known one.
+
+On disk there are the filters, in segments, and a log of the keys added since. A filter only ever gains bits, so its
+segments need not be of one moment: a round writes them one by one, two bytes for each that the log grows by, and when
+it is through, the log from before it began is not needed any more. No write is long, none is repeated more often than
+keys are added, and opening costs reading the filters and the last of the log. Should the filters be missing, they are
+made again from the rows.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+import itertools
+import operator
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from fastbloom_rs import BloomFilter
 
+from lycosa.kit.bloom import capacity_of_next, rate_of_next
 from lycosa.kit.keys import KEY_BYTES
 from lycosa.ports import Change, Store
 
+FALSE_RATE = 0.01  # of all filters together
 _FIRST_CAPACITY = 1_000_000
-_FALSE_RATE = 0.01
-_SAVED_EVERY = 200_000  # keys
-_LATEST = b"latest"
+_MOST_CAPACITY = 32_000_000
+_SEGMENT_BYTES = 64 * 1024
+_ABOUT = b"about"  # the capacity of the first filter; what is here can be trusted once it is written
+_SAVED = 2  # bytes of the filters that are written for each byte of the log
+_CLEARED = 4  # entries of the log that are no longer needed, for each that is added
+_CHUNK = 10_000
+_each_key = struct.Struct(f"{KEY_BYTES}s").iter_unpack
+
+
+class Audit(NamedTuple):
+    """Rows that were looked at, and how many of them the filter denies: URLs that would be taken in twice."""
+
+    checked: int
+    missed: int
+
+
+class _Filter:
+    """A filter, and which entries of the log are in it but not yet in its segments."""
+
+    def __init__(self, number: int, first_capacity: int) -> None:
+        self.number = number
+        self.capacity = capacity_of_next(number, first_capacity, _MOST_CAPACITY)
+        self.bloom = BloomFilter(self.capacity, rate_of_next(number, FALSE_RATE))
+        self.added = 0
+        self.saved_to = 0  # entries before this one are in the segments
+        self.log_to = 0
+
+    @property
+    def name(self) -> bytes:
+        return self.number.to_bytes(2, "big")
+
+    def log_key(self, entry: int) -> bytes:
+        return b"keys" + self.name + entry.to_bytes(8, "big")
+
+
+class _Round:
+    """The saving of one filter as it is now."""
+
+    def __init__(self, kept: _Filter) -> None:
+        self.kept = kept
+        self.bits: bytes = kept.bloom.get_bytes()  # a copy: 60 MB in 40 ms for the largest
+        self.added, self.log_to = kept.added, kept.log_to
+        self.at = 0
+
+    def next_segment(self, size: int) -> Change:
+        start, self.at = self.at, self.at + size
+        return ("seen", b"bits" + self.kept.name + start.to_bytes(8, "big"), self.bits[start : self.at])
+
+    @property
+    def is_through(self) -> bool:
+        return self.at >= len(self.bits)
+
+    def head(self) -> Change:
+        return ("seen", b"head" + self.kept.name, self.added.to_bytes(8, "big") + self.log_to.to_bytes(8, "big"))
 
 
 class Seen:
-    def __init__(self, store: Store, recent: int = 100_000, first_capacity: int = _FIRST_CAPACITY) -> None:
+    def __init__(
+        self,
+        store: Store,
+        recent: int = 100_000,
+        first_capacity: int = _FIRST_CAPACITY,
+        segment_bytes: int = _SEGMENT_BYTES,
+    ) -> None:
         self._store = store
-        self._recent: OrderedDict[str, None] = OrderedDict()
-        self._most_recent = recent
-        self._filters: list[tuple[BloomFilter, int]] = []
-        self._added = 0  # to the newest filter
-        self._unsaved = 0
-        self._sequence = 0
-        self._load(first_capacity)
+        self._segment_bytes = segment_bytes
+        self._recent: dict[str, None] = {}  # two generations: the older is dropped whole
+        self._less_recent: dict[str, None] = {}
+        self._generation = max(1, recent // 2)
+        about = store.get("seen", _ABOUT)
+        self._first_capacity = int(about) if about else first_capacity
+        self._is_new = about is None
+        self._unsaved: set[int] = set()  # filters made from the rows, and in no log
+        self._filters: list[_Filter] = []
+        self._round: _Round | None = None
+        self._earned = 0  # bytes of segments that may be written
+        self._stale: list[tuple[_Filter, int, int]] = []  # entries of the log to delete
+        if about:
+            self._load()
+        else:
+            self._rebuild()
 
-    def _load(self, first_capacity: int) -> None:
-        for key, value in self._store.scan("seen", b"filter", b"filtes"):
-            capacity = int.from_bytes(key[6:14], "big")
-            hashes, self._added = int.from_bytes(value[:4], "big"), int.from_bytes(value[4:12], "big")
-            self._filters.append((BloomFilter.from_bytes(value[12:], hashes), capacity))
+    # -- opening -------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        while self._load_filter(_Filter(len(self._filters), self._first_capacity)):
+            pass
         if not self._filters:
-            self._filters.append((BloomFilter(first_capacity, _FALSE_RATE), first_capacity))
-        for key, value in self._store.scan("seen", b"log", b"loh"):
-            self._sequence = int.from_bytes(key[3:], "big") + 1
-            keys = [value[at : at + KEY_BYTES] for at in range(0, len(value), KEY_BYTES)]
-            self._filters[-1][0].add_bytes_batch(keys)
-            self._added += len(keys)
-            self._unsaved += len(keys)
+            self._begin()
+
+    def _load_filter(self, kept: _Filter) -> bool:
+        """Read a filter and replay its log; False if there is none of this number."""
+        head = self._store.get("seen", b"head" + kept.name)
+        if head is not None:
+            kept.added, kept.saved_to = int.from_bytes(head[:8], "big"), int.from_bytes(head[8:], "big")
+            kept.log_to = kept.saved_to
+            first = next(self._log(kept, 0), None)
+            if first is not None and first[0] < kept.saved_to:
+                self._stale.append((kept, first[0], kept.saved_to))
+        segments = self._segments(kept)
+        if segments:
+            kept.bloom = BloomFilter.from_bytes(segments, kept.bloom.hashes())
+        for entry, value in self._log(kept, kept.saved_to):
+            keys = [key for (key,) in _each_key(value)]
+            kept.bloom.add_bytes_batch(keys)
+            kept.added += len(keys)
+            kept.log_to = entry + 1
+        if head is None and not segments and not kept.log_to:
+            return False
+        self._filters.append(kept)
+        return True
+
+    def _segments(self, kept: _Filter) -> bytes | None:
+        """The bits on disk; those of segments not yet written are zero, and their keys still in the log."""
+        bits: bytearray | None = None
+        start = b"bits" + kept.name
+        for key, value in self._store.scan("seen", start, start + b"\xff" * 9):
+            if bits is None:
+                bits = bytearray(len(kept.bloom.get_bytes()))
+            at = int.from_bytes(key[len(start) :], "big")
+            bits[at : at + len(value)] = value
+        return bytes(bits) if bits is not None else None
+
+    def _log(self, kept: _Filter, start: int) -> Iterator[tuple[int, bytes]]:
+        for key, value in self._store.scan("seen", kept.log_key(start), kept.log_key((1 << 64) - 1)):
+            yield int.from_bytes(key[-8:], "big"), value
+
+    def _rebuild(self) -> None:
+        """Make the filters from the rows: none in a new store, all of them in one that has lost its filters."""
+        self._begin()
+        keys = (key for key, _ in self._store.scan("urls"))
+        while chunk := list(itertools.islice(keys, _CHUNK)):
+            self._put(chunk)
+            self._unsaved.update(kept.number for kept in self._filters)
+
+    # -- asking --------------------------------------------------------------------------------------------------------
 
     def was_met_lately(self, url: str) -> bool:
         if url in self._recent:
-            self._recent.move_to_end(url)
+            return True
+        if url in self._less_recent:
+            self.remember(url)
             return True
         return False
+
+    def remember(self, url: str) -> None:
+        self._recent[url] = None
+        if len(self._recent) >= self._generation:
+            self._recent, self._less_recent = {}, self._recent
 
     def may_know(self, keys: Sequence[bytes]) -> list[bool]:
         """For each key: False is certain, True is worth a look."""
         if not keys:
             return []
-        answers = [kept.contains_bytes_batch(list(keys)) for kept, _ in self._filters]
-        return answers[0] if len(answers) == 1 else [any(each) for each in zip(*answers, strict=True)]
+        asked = list(keys)
+        answers: list[bool] = self._filters[-1].bloom.contains_bytes_batch(asked)
+        for kept in self._filters[-2::-1]:
+            answers = list(map(operator.or_, answers, kept.bloom.contains_bytes_batch(asked)))
+        return answers
 
-    def remember(self, url: str) -> None:
-        self._recent[url] = None
-        if len(self._recent) > self._most_recent:
-            self._recent.popitem(last=False)
+    def audit(self, sample: int = 10_000) -> Audit:
+        """Does the filter know the URLs that have a row? Looks at about `sample` of them, from all over the keys."""
+        checked = missed = 0
+        places = max(1, sample // 10)
+        for place in range(places):
+            start = (place * (1 << 64) // places).to_bytes(8, "big")
+            keys = [key for key, _ in itertools.islice(self._store.scan("urls", start), 10)]
+            checked += len(keys)
+            missed += self.may_know(keys).count(False)
+        return Audit(checked, missed)
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(len(kept.bloom.get_bytes()) for kept in self._filters)
+
+    @property
+    def filters(self) -> int:
+        return len(self._filters)
+
+    # -- adding --------------------------------------------------------------------------------------------------------
 
     def add(self, keys: Sequence[bytes]) -> list[Change]:
         """Add keys to the filter; the changes that make it last belong into the batch that writes their rows."""
         if not keys:
             return []
-        self._filters[-1][0].add_bytes_batch(list(keys))
-        self._added += len(keys)
-        self._unsaved += len(keys)
-        entry: Change = ("seen", b"log" + self._sequence.to_bytes(8, "big"), b"".join(keys))
-        self._sequence += 1
-        if self._unsaved < _SAVED_EVERY:
-            return [entry]
-        return [*self._save(), *self._clear_log()]
+        kept = self._put(keys)
+        changes: list[Change] = [("seen", kept.log_key(kept.log_to), b"".join(keys))]
+        kept.log_to += 1
+        self._earned += _SAVED * KEY_BYTES * len(keys)
+        if self._is_new and not self._unsaved:
+            self._is_new = False
+            changes.append(("seen", _ABOUT, str(self._first_capacity).encode()))
+        changes += self._save_some()
+        if self._stale:
+            changes += self._clear_some()
+        return changes
 
-    def _save(self) -> list[Change]:
-        kept, capacity = self._filters[-1]
-        head = kept.hashes().to_bytes(4, "big") + self._added.to_bytes(8, "big")
-        self._unsaved = 0
-        saved: list[Change] = [("seen", b"filter" + capacity.to_bytes(8, "big"), head + kept.get_bytes())]
-        if self._added >= capacity:
-            self._filters.append((BloomFilter(2 * capacity, _FALSE_RATE), 2 * capacity))
-            self._added = 0
-        return saved
+    def _begin(self) -> None:
+        self._filters.append(_Filter(len(self._filters), self._first_capacity))
 
-    def _clear_log(self) -> list[Change]:
-        return [("seen", key, None) for key, _ in self._store.scan("seen", b"log", b"loh")]
+    def _put(self, keys: Sequence[bytes]) -> _Filter:
+        kept = self._filters[-1]
+        if kept.added >= kept.capacity:
+            self._begin()
+            kept = self._filters[-1]
+        kept.bloom.add_bytes_batch(list(keys))
+        kept.added += len(keys)
+        return kept
+
+    def _save_some(self) -> list[Change]:
+        """As much of the filters as the log has grown by, full ones first."""
+        changes: list[Change] = []
+        while self._earned >= self._segment_bytes:
+            if self._round is None:
+                self._round = self._next_round()
+            self._earned -= self._segment_bytes
+            changes.append(self._round.next_segment(self._segment_bytes))
+            if self._round.is_through:
+                changes.append(self._round.head())
+                self._end(self._round)
+                self._round = None
+        return changes
+
+    def _next_round(self) -> _Round:
+        waiting = (kept for kept in self._filters if kept.saved_to < kept.log_to or kept.number in self._unsaved)
+        return _Round(next(waiting, self._filters[-1]))
+
+    def _end(self, done: _Round) -> None:
+        kept = done.kept
+        self._stale.append((kept, kept.saved_to, done.log_to))
+        self._unsaved.discard(kept.number)
+        kept.saved_to = done.log_to
+
+    def _clear_some(self) -> list[Change]:
+        kept, first, end = self._stale.pop()
+        until = min(end, first + _CLEARED)
+        if until < end:
+            self._stale.append((kept, until, end))
+        return [("seen", kept.log_key(entry), None) for entry in range(first, until)]

@@ -64,6 +64,7 @@ class NoAddress(NamedTuple):
     detail: str
 
 
+@lru_cache(_KNOWN_ADDRESSES)
 def read_address(text: str) -> Address | None:
     """An address, with or without brackets; None for anything else, a name say."""
     try:

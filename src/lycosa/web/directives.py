@@ -36,6 +36,15 @@ class Directives(msgspec.Struct, frozen=True):
     def may_index(self, now: float) -> bool:
         return not self.noindex and (self.unavailable_after is None or now < self.unavailable_after)
 
+    def told(self) -> str:
+        """In the words that pages use, for whoever reads the tables; empty if the page says nothing."""
+        words = [name for name in ("noindex", "nofollow", "noarchive", "nosnippet") if getattr(self, name)]
+        if self.max_snippet is not None:
+            words.append(f"max-snippet:{self.max_snippet}")
+        if self.unavailable_after is not None:
+            words.append(f"unavailable_after:{self.unavailable_after:.0f}")
+        return ", ".join([*words, *sorted(self.opt_outs)])
+
     def snippet_limit(self) -> int | None:
         """How many characters of text may be shown: 0 for none, None for any."""
         return 0 if self.nosnippet else self.max_snippet

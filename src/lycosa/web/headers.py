@@ -82,6 +82,13 @@ _HTML_STARTS = tuple(
 )
 
 
+_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]{0,256}"')
+_DATE = re.compile(  # as almost every server writes it; the rest takes longer to read
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?:0[1-9]|1\d|2[0-8]) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) "
+    r"(?:19|20)\d\d (?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d GMT"
+)
+
+
 class Validators(NamedTuple):
     """What a later request sends so that an unchanged page costs a status line."""
 
@@ -95,8 +102,9 @@ class Validators(NamedTuple):
 
 def read_validators(headers: Headers) -> Validators:
     etag, modified = headers.get("etag"), headers.get("last-modified")
-    good = etag is not None and re.fullmatch(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]{0,256}"', etag) is not None
-    return Validators(etag if good else None, modified if read_http_date(modified) is not None else None)
+    is_tag = etag is not None and _ETAG.fullmatch(etag) is not None
+    is_date = modified is not None and (_DATE.fullmatch(modified) or read_http_date(modified)) is not None
+    return Validators(etag if is_tag else None, modified if is_date else None)
 
 
 def read_max_age(headers: Headers, now: float) -> float | None:

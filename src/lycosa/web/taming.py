@@ -17,10 +17,12 @@ import numpy as np
 DEEPEST = 400
 _FEW_TAGS = 1_000  # no arrangement of so few tags costs more than a tenth of a second
 _MANY_TAGS = 20_000  # opening tags; past this, counting is no proof
-_NESTABLE_TAGS = 5_000
 _STRAY_TAGS = 2_000  # closing tags that close nothing
 _STACK_STEPS = 35_000_000  # a twentieth of a second
 _REBUILT_ELEMENTS = 500_000
+_HEAVY_PAGE = 100_000  # bytes; below, even a few tags that are all of it are soon copied
+_LONG_STYLED = 200
+_REBUILT_BYTES = 100_000_000
 _FEW_OPEN, _MANY_OPEN = 30, 300
 _MANY_STYLED = 500
 _LONG_TAG = 9_000  # bytes: room for too many attributes
@@ -29,16 +31,11 @@ _MOST_TAGS = 250_000
 _MANY_ATTRIBUTES = 2_000
 _MOST_ATTRIBUTES = 100
 _MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
-_LESS, _SLASH = b"</"
-_LONG_TAG = 9_000  # characters: room for too many attributes
-_LONGEST_NAME = 100
-_MOST_TAGS = 250_000
-_MANY_ATTRIBUTES = 2_000
-_MOST_ATTRIBUTES = 100
-_MOST_NAMED = 30_000  # links and pictures kept; a page is read up to fewer than that
+_LESS, _SLASH, _GREATER = b"</>"
 
 _Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+_Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 _FORMATTING = b"b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
 _IS_LETTER = np.zeros(256, dtype=bool)
 _IS_LETTER[ord("a") : ord("z") + 1] = True
@@ -46,16 +43,18 @@ _FLAT_CODES = [
     int.from_bytes(name.encode()[:3].ljust(3, b"\0"), "big")
     for name in "area base br col hr img input link meta p li dt dd source track wbr".split()
 ]
+_LONGEST_FORMATTING = max(map(len, _FORMATTING.split(b"|")))
+_MOST_PLAIN = 3 * len(_FORMATTING.split(b"|"))  # formatting tags without attributes that a parser holds open
 _STYLED = re.compile(rb"<(?:" + _FORMATTING + rb")[\s/][^>]*", re.I)  # formatting tags that carry attributes
 
 
-def _pairs(after: bytes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _pairs(after: bytes) -> _Flags:
     """By the first two letters of a tag: may it be formatting? `after` is what may follow a name of one letter."""
     table = np.zeros(1 << 16, dtype=bool)
     for name in _FORMATTING.split(b"|"):
         for first in {name[0], name[:1].upper()[0]}:
             for second in name[1:2] + name[1:2].upper() or after:
-                table[first << 8 | second] = True
+                table[first | second << 8] = True
     return table
 
 
@@ -86,31 +85,60 @@ def tame(html: bytes) -> bytes:
 
 
 def _is_suspect(html: bytes) -> bool:
+    """Cheap proofs of harmlessness first: most pages are past after a few looks at each tag."""
     if _has_long_tag(html):
         return True
     letters = np.frombuffer(html, dtype=np.uint8)
     starts = letters[:-3] == _LESS
-    if np.count_nonzero(starts) <= _FEW_TAGS:
+    count = int(np.count_nonzero(starts))
+    if count <= _FEW_TAGS and len(html) < _HEAVY_PAGE:
         return False
-    tags = np.flatnonzero(starts)
-    first, second, third = letters[tags + 1], letters[tags + 2], letters[tags + 3]
+    tags = starts.nonzero()[0]
+    first, second = letters.take(tags + 1), letters.take(tags + 2)
+    names = first | second.astype(np.uint16) << 8
+    is_styled = _STYLED_PAIRS.take(names)
+    styled = tags[is_styled]
+    if (len(styled) + _MOST_PLAIN) * count > _REBUILT_ELEMENTS:
+        styled = _with_attributes(letters, styled)
+    may_rebuild = (len(styled) + _MOST_PLAIN) * count > _REBUILT_ELEMENTS
+    if len(html) >= _HEAVY_PAGE and _styled_bytes(html, tags, is_styled) * count > _REBUILT_BYTES:
+        return True
+    if count <= _STRAY_TAGS and not may_rebuild:
+        return False
     is_closing = first == _SLASH
     closing = int(np.count_nonzero(is_closing))
-    opening = len(tags) - closing
+    opening = count - closing
     if opening > _MANY_TAGS or closing > opening + _STRAY_TAGS:
         return True
-    if len(tags) > _NESTABLE_TAGS and _depth_bound(letters, tags, is_closing) * len(tags) > _STACK_STEPS:
+    if opening * count > _STACK_STEPS and _depth_bound(letters, tags, is_closing) * count > _STACK_STEPS:
         return True
-    names = first.astype(np.uint16) << 8 | second
-    ends = second.astype(np.uint16) << 8 | third
-    left_open = np.count_nonzero(_FORMATTING_PAIRS[names]) - np.count_nonzero(_FORMATTING_PAIRS[ends] & is_closing)
-    styled = tags[_STYLED_PAIRS[names]]
-    if left_open > _FEW_OPEN:
-        return _open_formatting(html, styled) * len(tags) > _REBUILT_ELEMENTS
+    if not may_rebuild:
+        return False
+    ends = _FORMATTING_PAIRS.take(second | letters.take(tags + 3).astype(np.uint16) << 8) & is_closing
+    if np.count_nonzero(_FORMATTING_PAIRS.take(names)) - np.count_nonzero(ends) > _FEW_OPEN:
+        return _open_formatting(html, styled) * count > _REBUILT_ELEMENTS
     return len(styled) > _MANY_STYLED and _open_formatting(html, styled) > _MANY_OPEN
 
 
-def _depth_bound(letters: _Bytes, tags: _Places, is_closing: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
+def _with_attributes(letters: _Bytes, tags: _Places) -> _Places:
+    """Those of the tags whose name is not followed by `>` at once."""
+    at = tags + 1
+    for _ in range(_LONGEST_FORMATTING):
+        at = at + _IS_LETTER.take(letters.take(at, mode="clip") | 0x20)
+    styled: _Places = tags[letters.take(at, mode="clip") != _GREATER]
+    return styled
+
+
+def _styled_bytes(html: bytes, tags: _Places, is_styled: _Flags) -> int:
+    """How long the long formatting tags are, all together: a parser that opens them anew copies their attributes."""
+    sizes = np.diff(tags, append=len(html))[is_styled]
+    if int(sizes[sizes > _LONG_STYLED].sum()) * len(tags) <= _REBUILT_BYTES:  # with the text behind them
+        return 0
+    found = (_STYLED.match(html, at) for at in tags[is_styled].tolist())
+    return sum(len(tag[0]) for tag in found if tag and len(tag[0]) > _LONG_STYLED)
+
+
+def _depth_bound(letters: _Bytes, tags: _Places, is_closing: _Flags) -> int:
     """At most how deep the tags can nest: for each name how many are open at once, all names added up.
 
     A closing tag counts only against an opening one of its name before it. Names are told apart by three letters, and

@@ -34,6 +34,8 @@ _TOKEN = re.compile(r"(?:\w*sid|\w*session|zenid)=(?=[^0-9]*[0-9])[0-9A-Za-z,_\-
 _UNTIDY = re.compile(r"[%?;\[\]^`|{}\\]")  # what makes a path or query need more than a copy
 _ILLEGAL = {ord(letter): f"%{ord(letter):02X}" for letter in "[]^`|{}\\"}  # kept by WHATWG, not in RFC 3986
 _KNOWN_NAMES = 4096
+_KNOWN_LINKS = 50_000
+_LONGEST_KNOWN = 300  # characters: so they are 50 MB at the very most, and a fifth of that in practice
 _LONGEST_AUTHORITY = 1_000  # a longer one costs the parser quadratic time, and resolves nowhere
 _AUTHORITY = re.compile(r"[^:/?#\\]*:?[/\\]*([^/\\?#]*)")
 _LONGEST = 1 << 20  # past this no text is looked at as a URL
@@ -92,7 +94,7 @@ def is_web(url: str) -> bool:
 class Base:
     """A page's base URL, taken apart once so that each of its links is joined by cutting strings."""
 
-    __slots__ = ("_directory", "_document", "_origin", "_page", "_scheme", "href")
+    __slots__ = ("_document", "_page", "_scheme", "directory", "href", "origin")
 
     def __init__(self, url: str) -> None:
         href = _href(url)
@@ -102,8 +104,8 @@ class Base:
         scheme, mark, after = self._page.partition("://")
         self._scheme = scheme if mark else href.partition(":")[0]
         path_at = after.find("/")
-        self._origin = f"{scheme}://{after[:path_at]}" if mark and path_at >= 0 else ""
-        self._directory = self._page[: self._page.rindex("/") + 1] if self._origin else ""
+        self.origin = f"{scheme}://{after[:path_at]}" if mark and path_at >= 0 else ""
+        self.directory = self._page[: self._page.rindex("/") + 1] if self.origin else ""
 
     def join(self, ref: str) -> str:
         """The absolute URL of a link as it stands in the page."""
@@ -119,16 +121,16 @@ class Base:
 
     def _absolute(self, ref: str) -> str:
         first = ref[:1]
-        if not self._origin:
+        if not self.origin:
             if first == "#" or not ref:
                 return self._document + ref
             raise BadUrl(f"{_shown(ref)} is relative and {_shown(self.href)} cannot be its base: give a full URL")
         if first in _SLASHES and first:
             doubled = ref[1:2] and ref[1:2] in _SLASHES
-            return f"{self._scheme}:{ref}" if doubled else self._origin + ref
+            return f"{self._scheme}:{ref}" if doubled else self.origin + ref
         if first == "?":
             return self._page + ref
-        return self._document + ref if first in ("#", "") else self._directory + ref
+        return self._document + ref if first in ("#", "") else self.directory + ref
 
 
 def _spell(found: re.Match[str]) -> str:
@@ -204,6 +206,7 @@ class Normaliser:
 
     def __init__(self, tracking: Iterable[str] = TRACKING, session: Iterable[str] = SESSION) -> None:
         self._dropped = _Names([*tracking, *session])
+        self._known: dict[tuple[str, str], str | None] = {}  # pages of one site have the same menus
 
     def __call__(self, text: str, base: str | None = None) -> str:
         """The normal form of a URL of the web; BadUrl for anything else."""
@@ -225,19 +228,36 @@ class Normaliser:
 
     def links(self, base: str, refs: Iterable[str]) -> dict[str, str]:
         """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
-        join, form = Base(base).join, self.of_href
-        forms: dict[str, str | None] = {}  # by what stands before the fragment
+        joined = Base(base)
+        origin, directory, known = joined.origin, joined.directory, self._known
         found: dict[str, str] = {}
-        for ref in dict.fromkeys(refs):
+        for ref in refs:
+            if ref in found:
+                continue
             target = ref.partition("#")[0]
-            try:
-                url = forms[target] if target in forms else form(join(target))
-            except BadUrl:
-                url = None
-            forms[target] = url
+            is_rooted = target[:1] == "/" and target[1:2] not in _SLASHES
+            at = (origin if is_rooted else directory, target)
+            if at in known:
+                url = known[at]
+            else:
+                url = self._form(joined, target)
+                if directory and target and target[0] != "?":  # else it depends on the page itself
+                    self._remember(at, url)
             if url is not None:
                 found[ref] = url
         return found
+
+    def _form(self, base: Base, ref: str) -> str | None:
+        try:
+            return self.of_href(base.join(ref))
+        except BadUrl:
+            return None
+
+    def _remember(self, at: tuple[str, str], url: str | None) -> None:
+        if len(self._known) >= _KNOWN_LINKS:
+            self._known.clear()
+        if len(at[0]) + len(at[1]) < _LONGEST_KNOWN:
+            self._known[at] = url
 
     @staticmethod
     def _plain_authority(authority: str) -> str:

@@ -1,0 +1,114 @@
+"""A crawl directory opened for reading, also while a crawl runs in it.
+
+The store is one view, taken when it is opened; of the tables only what that view says is in files is read from files,
+and the rest from the journal, which is read at the same moment. So a flush that happens meanwhile neither hides a row
+nor shows one twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lycosa import config
+from lycosa.backends.journal import read_journal
+from lycosa.backends.parquet import TableFile, list_files, read_unix
+from lycosa.backends.rocks import RocksStore, is_in_use
+from lycosa.backends.warc_check import warc_files
+from lycosa.crawl.feed import flushed_to, rows_of, settled_to
+from lycosa.crawl.look import Look
+from lycosa.errors import BadInput
+from lycosa.web.dates import read_date
+from lycosa.web.scope import read_rule
+from lycosa.web.url import Normaliser
+from lycosa.wiring import FEED, SHARD, TABLES, WARCS
+
+in_directory = click.option(
+    "--dir", "directory", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, help="The crawl."
+)
+
+_TRIES = 5
+
+
+class Opened:
+    """What can be read of a crawl."""
+
+    def __init__(
+        self, directory: Path, store: RocksStore, settings: config.Settings, entries: list[tuple[int, bytes]]
+    ) -> None:
+        self.directory = directory
+        self.store = store
+        self.entries = entries  # of the journal: what is in no file yet
+        self.settings = settings
+        self.normal = Normaliser(settings.urls.tracking, settings.urls.session)
+        self.look = Look(store, self.normal)
+
+    @property
+    def is_running(self) -> bool:
+        return is_in_use(self.directory / SHARD)
+
+    @property
+    def warcs(self) -> list[Path]:
+        return warc_files(self.directory / WARCS)
+
+    def table_files(self, table: str) -> list[TableFile]:
+        """The files that this view of the store says are finished."""
+        until = flushed_to(self.store)
+        return [file for file in list_files(self.directory / TABLES, table) if file.last <= until]
+
+    def rows(self, table: str, columns: Sequence[str] | None = None, keep: Any = None) -> Iterator[dict[str, Any]]:
+        """Every row of a table, times as Unix seconds. `keep` is an Arrow expression, which rows that are in no file
+        yet are not asked for: whoever gives one checks those again.
+        """
+        for file in self.table_files(table):
+            yield from read_unix(file.path, table, columns, keep)
+        for row in rows_of(self.entries, table):
+            yield row if columns is None else {name: row[name] for name in columns}
+
+
+@contextlib.contextmanager
+def opened(directory: Path) -> Iterator[Opened]:
+    if not (directory / SHARD).is_dir():
+        raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
+    settings = settings_of(directory)
+    store, entries = _view(directory)
+    try:
+        yield Opened(directory, store, settings, entries)
+    finally:
+        store.close()
+
+
+def _view(directory: Path) -> tuple[RocksStore, list[tuple[int, bytes]]]:
+    """The store and what its tables do not have yet, as of one moment."""
+    for attempt in range(_TRIES):
+        store = RocksStore(directory / SHARD, read_only=True)
+        fed, settled = flushed_to(store), settled_to(store)
+        entries = list(read_journal(directory / FEED, SHARD, fed, settled))
+        if len(entries) == settled - fed or attempt == _TRIES - 1 or not is_in_use(directory / SHARD):
+            break
+        store.close()  # a flush came between the two: look again
+    return store, entries
+
+
+def settings_of(directory: Path) -> config.Settings:
+    file = directory / "lycosa.toml"
+    return config.load(file if file.exists() else None)
+
+
+def moment(text: str | None) -> float | None:
+    """A date as a user writes it, as Unix time."""
+    if text is None:
+        return None
+    found = read_date(text)
+    if found is None:
+        raise BadInput(f"{text!r} is no date: write it like 2026-01-31 or 2026-01-31T12:00:00Z")
+    return found
+
+
+def host_name(text: str) -> str:
+    """A host as a user writes it, as rows have it."""
+    return read_rule(f"host:{text}").value

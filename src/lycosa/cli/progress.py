@@ -1,0 +1,160 @@
+"""How a crawl goes, on stderr: a few lines that stay in place on a terminal, one line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter, deque
+from types import TracebackType
+from typing import NamedTuple, Self, TextIO
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from lycosa.kit.units import show_size
+from lycosa.wiring import Crawl
+
+_WINDOW_S = 10.0
+_MOST_KINDS = 4
+
+
+class Figures(NamedTuple):
+    """A crawl at one moment."""
+
+    elapsed_s: float
+    pages: int
+    pages_per_s: float
+    size_bytes: int
+    bytes_per_s: float
+    hosts: int  # in memory: asked now or next
+    known_hosts: int
+    queued: int
+    later: int  # to be tried again
+    failed: int
+    kinds: list[tuple[str, int]]  # of failures, the commonest first
+    max_pages: int | None
+
+    @property
+    def left_s(self) -> float | None:
+        """How long it will take to use up the budget, if there is one."""
+        if self.max_pages is None or self.pages_per_s <= 0:
+            return None
+        return max(0, self.max_pages - self.pages) / self.pages_per_s
+
+
+class Meter:
+    """Makes rates of the last ten seconds out of counters."""
+
+    def __init__(self, max_pages: int | None) -> None:
+        self._max_pages = max_pages
+        self._seen: deque[tuple[float, int, int]] = deque()
+        self._began_at: float | None = None
+
+    def read(self, stats: Counter[str], active_hosts: int, now: float) -> Figures:
+        pages, size_bytes = stats["fetched"], stats["downloaded"]
+        if self._began_at is None:
+            self._began_at = now
+        self._seen.append((now, pages, size_bytes))
+        while len(self._seen) > 2 and now - self._seen[0][0] > _WINDOW_S:
+            self._seen.popleft()
+        then, pages_then, bytes_then = self._seen[0]
+        span_s = max(now - then, 1e-9)
+        kinds = Counter({name.removeprefix("failed:"): n for name, n in stats.items() if name.startswith("failed:")})
+        return Figures(
+            elapsed_s=now - self._began_at,
+            pages=pages,
+            pages_per_s=(pages - pages_then) / span_s,
+            size_bytes=size_bytes,
+            bytes_per_s=(size_bytes - bytes_then) / span_s,
+            hosts=active_hosts,
+            known_hosts=stats["hosts"],
+            queued=stats["queued"],
+            later=stats["delayed"],
+            failed=stats["failed"],
+            kinds=kinds.most_common(_MOST_KINDS),
+            max_pages=self._max_pages,
+        )
+
+
+class Progress:
+    """Shows a crawl until the `with` block ends; called with it now and then."""
+
+    def __init__(self, job: Crawl, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._meter = Meter(job.settings.crawl.max_pages)
+        self._live: Live | None = None
+        self._meter.read(job.frontier.stats, 0, time.monotonic())  # what an earlier run did is not of this one's rate
+        if self._stream.isatty():
+            self._live = Live(console=Console(file=self._stream), auto_refresh=False, transient=True)
+
+    @property
+    def every_s(self) -> float:
+        return 0.5 if self._live is not None else 5.0
+
+    def __call__(self, job: Crawl) -> None:
+        figures = self._meter.read(job.frontier.stats, job.frontier.active_hosts, time.monotonic())
+        if self._live is not None:
+            self._live.update(table(figures), refresh=True)
+        else:
+            click.echo(line(figures), file=self._stream)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def line(figures: Figures) -> str:
+    """All of it in one line of text."""
+    parts = [
+        f"{show_time(figures.elapsed_s)}  {figures.pages:,} pages ({figures.pages_per_s:,.1f}/s)",
+        f"{show_size(figures.size_bytes)} ({show_size(figures.bytes_per_s)}/s)",
+        f"{figures.hosts:,} hosts",
+        f"{figures.queued + figures.later:,} queued",
+        f"{figures.failed:,} failed",
+    ]
+    if figures.left_s is not None:
+        parts.append(f"{show_time(figures.left_s)} left")
+    return ", ".join(parts)
+
+
+def table(figures: Figures) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold")
+    grid.add_column(justify="right", min_width=9)
+    grid.add_column(justify="right", min_width=10)
+    grid.add_column()
+    rest: Text | ProgressBar = Text(show_time(figures.elapsed_s))
+    grid.add_row("time", rest, "", _left(figures))
+    bar: Text | ProgressBar = Text("")
+    if figures.max_pages is not None:
+        bar = ProgressBar(total=figures.max_pages, completed=min(figures.pages, figures.max_pages), width=24)
+    grid.add_row("pages", f"{figures.pages:,}", f"{figures.pages_per_s:,.1f}/s", bar)
+    grid.add_row("bytes", show_size(figures.size_bytes), f"{show_size(figures.bytes_per_s)}/s", "")
+    grid.add_row("hosts", f"{figures.hosts:,}", "active", f"of {figures.known_hosts:,} known")
+    later = f"and {figures.later:,} to be tried again" if figures.later else ""
+    grid.add_row("queue", f"{figures.queued:,}", "URLs", later)
+    kinds = ", ".join(f"{name} {count:,}" for name, count in figures.kinds)
+    grid.add_row("failed", f"{figures.failed:,}", "URLs", Text(kinds, overflow="ellipsis", no_wrap=True))
+    return grid
+
+
+def _left(figures: Figures) -> str:
+    return "" if figures.left_s is None else f"about {show_time(figures.left_s)} left"
+
+
+def show_time(seconds: float) -> str:
+    """Hours, minutes and seconds, as a clock shows them."""
+    minutes, left_s = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{left_s:02d}" if hours else f"{minutes}:{left_s:02d}"

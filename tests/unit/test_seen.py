@@ -1,0 +1,170 @@
+"""The set of URLs seen: never a wrong skip, a bounded share of needless looks, and nothing lost by a restart."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from lycosa.backends.memory import MemoryStore
+from lycosa.crawl.seen import Seen
+from lycosa.kit.bloom import capacity_of_next, rate_of_next
+
+
+def open_seen(store: MemoryStore, first_capacity: int = 1_000) -> Seen:
+    """With segments so small that rounds of saving end within a test."""
+    return Seen(store, first_capacity=first_capacity, segment_bytes=512)
+
+
+def make_keys(first: int, last: int) -> list[bytes]:
+    return [hashlib.blake2b(b"%d" % number, digest_size=16).digest() for number in range(first, last)]
+
+
+def take_in(store: MemoryStore, seen: Seen, keys: Iterable[bytes], batch: int = 50) -> None:
+    """Add keys with their rows, as the frontier does."""
+    wanted = list(keys)
+    for at in range(0, len(wanted), batch):
+        some = wanted[at : at + batch]
+        store.write([*seen.add(some), *(("urls", key, b"row") for key in some)])
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def test_what_was_added_is_never_denied(store: MemoryStore) -> None:
+    seen = open_seen(store, 1_000)
+    take_in(store, seen, make_keys(0, 20_000))
+    assert all(seen.may_know(make_keys(0, 20_000)))
+
+
+def test_filters_that_were_outgrown_stay_under_one_percent_together(store: MemoryStore) -> None:
+    seen = open_seen(store, 500)
+    take_in(store, seen, make_keys(0, 50_000))
+    assert seen.filters == 5
+    wrong = sum(seen.may_know(make_keys(1_000_000, 1_050_000)))
+    assert wrong / 50_000 < 0.01
+
+
+def test_the_rates_of_any_number_of_filters_add_up_to_no_more_than_was_asked_for() -> None:
+    assert sum(rate_of_next(number, 0.01) for number in range(1_000)) == pytest.approx(0.01)
+    assert rate_of_next(1, 0.01) < rate_of_next(0, 0.01)
+
+
+def test_filters_grow_fourfold_up_to_a_size_that_can_be_copied_at_once() -> None:
+    assert [capacity_of_next(number, 1, 32) for number in range(5)] == [1, 4, 16, 32, 32]
+    assert capacity_of_next(1_000, 1_000_000, 32_000_000) == 32_000_000
+
+
+@pytest.mark.parametrize("keys", [10, 999, 1_000, 5_001, 30_000])
+def test_a_restart_forgets_nothing_and_counts_on(store: MemoryStore, keys: int) -> None:
+    take_in(store, open_seen(store, 1_000), make_keys(0, keys))
+    again = open_seen(store, 7)  # the store knows better
+    assert all(again.may_know(make_keys(0, keys)))
+    take_in(store, again, make_keys(keys, keys + 8_000))
+    third = open_seen(store)
+    assert all(third.may_know(make_keys(0, keys + 8_000)))
+    assert sum(third.may_know(make_keys(1_000_000, 1_020_000))) / 20_000 < 0.01
+
+
+def test_saving_writes_no_more_than_twice_what_the_log_does(store: MemoryStore) -> None:
+    seen, written, most = open_seen(store, 20_000), 0, 0
+    for at in range(0, 60_000, 50):
+        changes = seen.add(make_keys(at, at + 50))
+        size = sum(len(value or b"") for _, _, value in changes)
+        written, most = written + size, max(most, size)
+        store.write(changes)
+    assert written <= 3 * 16 * 60_000 + 50_000
+    assert most < 5_000
+
+
+def test_the_log_is_cleared_of_what_the_segments_hold(store: MemoryStore) -> None:
+    seen = open_seen(store, 2_000)
+    longest = 0
+    for at in range(0, 40_000, 1_000):
+        take_in(store, seen, make_keys(at, at + 1_000))
+        longest = max(longest, sum(1 for _ in store.scan("seen", b"keys", b"keyt")))
+    assert longest * 50 < 20_000
+
+
+def test_lost_filters_are_made_again_from_the_rows(store: MemoryStore) -> None:
+    take_in(store, open_seen(store, 1_000), make_keys(0, 30_000))
+    store.write([("seen", key, None) for key, _ in store.scan("seen")])
+    seen = open_seen(store, 1_000)
+    assert all(seen.may_know(make_keys(0, 30_000)))
+    take_in(store, seen, make_keys(30_000, 31_000))
+    again = open_seen(store, 1_000)  # not all is saved yet: made from the rows once more
+    assert all(again.may_know(make_keys(0, 31_000)))
+    take_in(store, again, make_keys(31_000, 60_000))
+    assert store.get("seen", b"about") == b"1000"
+    assert all(open_seen(store).may_know(make_keys(0, 60_000)))
+
+
+def test_an_audit_finds_nothing_amiss_in_a_sound_store(store: MemoryStore) -> None:
+    seen = open_seen(store, 1_000)
+    take_in(store, seen, make_keys(0, 5_000))
+    audit = seen.audit(1_000)
+    assert audit.checked == pytest.approx(1_000, abs=20)
+    assert audit.missed == 0
+
+
+def test_an_audit_finds_rows_that_the_filter_denies(store: MemoryStore) -> None:
+    seen = open_seen(store, 1_000)
+    take_in(store, seen, make_keys(0, 1_000))
+    store.write([("urls", key, b"row") for key in make_keys(1_000, 2_000)])
+    audit = seen.audit(1_000)
+    assert audit.missed == pytest.approx(audit.checked / 2, rel=0.2)
+
+
+def test_what_was_met_lately_is_known_without_a_look_and_forgotten_in_time(store: MemoryStore) -> None:
+    seen = Seen(store, recent=100)
+    seen.remember("http://often/")
+    for number in range(500):
+        seen.remember(f"http://a/{number}")
+        assert seen.was_met_lately(f"http://a/{number}")
+        assert seen.was_met_lately("http://often/")
+    assert not seen.was_met_lately("http://a/0")
+    assert sum(seen.was_met_lately(f"http://a/{number}") for number in range(500)) <= 100
+
+
+class Restarts(RuleBasedStateMachine):
+    """Any order of adding and dying: what has a row is known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = MemoryStore()
+        self.seen = open_seen(self.store, 64)
+        self.count = 0
+
+    @rule(count=st.integers(1, 400))
+    def add(self, count: int) -> None:
+        keys = make_keys(self.count, self.count + count)
+        self.store.write([*self.seen.add(keys), *(("urls", key, b"") for key in keys)])
+        self.count += count
+
+    @rule()
+    def add_what_is_lost_with_the_process(self) -> None:
+        self.seen.add(make_keys(10**9, 10**9 + 300))
+        self.seen = open_seen(self.store, 64)
+
+    @rule()
+    def die(self) -> None:
+        self.seen = open_seen(self.store, 64)
+
+    @rule()
+    def lose_the_filters(self) -> None:
+        self.store.write([("seen", key, None) for key, _ in self.store.scan("seen")])
+        self.seen = open_seen(self.store, 64)
+
+    @invariant()
+    def nothing_is_denied(self) -> None:
+        assert all(self.seen.may_know(make_keys(0, self.count)))
+
+
+TestRestarts = Restarts.TestCase
+TestRestarts.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
