@@ -52,7 +52,7 @@ def _panel(sizes: list[int], title: str, lines: list[Line]) -> list[str]:
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3" fill="{colour}"/>' for left, top in places]
         last = places[-1]
-        place = f'x="{last[0]:.1f}" y="{last[1] - 8:.1f}" text-anchor="end"'
+        place = f'x="{last[0]:.1f}" y="{last[1] + (16 if index == 0 else -8):.1f}" text-anchor="end"'
         parts.append(f'<text {place} fill="{colour}">{escape(line.name)}</text>')
     return parts
 

@@ -94,6 +94,22 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the machine reaches others."""
+
+    nameservers: Annotated[
+        tuple[str, ...],
+        Meta(description="who is asked for addresses, as `host` or `host:port`; the system's by default"),
+    ] = ()
+    prefer: Annotated[Literal["ipv4", "ipv6"], Meta(description="which addresses of a host are tried first")] = "ipv4"
+    source: Annotated[
+        str, Meta(description="the address or interface requests come from; the system's choice if empty")
+    ] = ""
+    max_rate: Annotated[Bytes | None, Meta(description="most bytes that are received in a second, by each process")] = (
+        None
+    )
+
+
 class Crawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far."""
 
@@ -154,6 +170,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agent: Agent = Agent()
     polite: Polite = Polite()
     fetch: Fetch = Fetch()
+    network: Network = Network()
     crawl: Crawl = Crawl()
     budget: Budget = Budget()
     disk: Disk = Disk()

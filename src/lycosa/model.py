@@ -23,6 +23,7 @@ class Ask(msgspec.Struct, frozen=True):
     url: str
     headers: tuple[tuple[str, str], ...] = ()  # beside the crawler's own: conditional requests
     max_body: int | None = None  # a smaller cap than the configured one (robots.txt)
+    gap_s: float = 0.0  # the least gap of the host: what the gap of its address never exceeds
 
 
 class Response(msgspec.Struct, frozen=True):

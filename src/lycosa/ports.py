@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from lycosa.model import Ask, Reply
@@ -22,6 +23,12 @@ class Fetcher(Protocol):
 
     async def fetch(self, ask: Ask) -> Reply: ...
     async def aclose(self) -> None: ...
+
+
+class Gate(Protocol):
+    """One address, many hosts: whoever asks an address waits here for its turn, and holds it until the answer is in."""
+
+    def passage(self, address: str, host_gap_s: float) -> AbstractAsyncContextManager[None]: ...
 
 
 class Store(Protocol):

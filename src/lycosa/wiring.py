@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import datetime
 import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,29 +33,33 @@ from lycosa.crawl.feed import Feed, RequestRow, flushed_to, rows_of, settled_to
 from lycosa.crawl.forget import blocked_hosts
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
-from lycosa.crawl.ingest import Ingest, Judges
+from lycosa.crawl.ingest import JOINED, Ingest, Judges
 from lycosa.crawl.lease import Candidate
 from lycosa.crawl.loop import Ended, Loop, Parts
 from lycosa.crawl.manners import Manners
 from lycosa.crawl.mend import Mend
 from lycosa.crawl.processors import Processors
 from lycosa.crawl.processors import load as load_processors
+from lycosa.crawl.rows import read_text
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
 from lycosa.crawl.view import PageView
 from lycosa.errors import BadInput, BadSetting
-from lycosa.web.addresses import OwnHosts, Resolved
+from lycosa.model import Reply
+from lycosa.web.addresses import OwnHosts
 from lycosa.web.hours import Hours
 from lycosa.web.politeness import Override
 from lycosa.web.scope import make_scope
 from lycosa.web.traps import Patterns, TrapRules
 from lycosa.web.url import Normaliser, host_of, is_web, parse
 
+_OTHER_SCHEME = re.compile(r"(?!https?://)[a-z][a-z0-9+.\-]*:(?!\d+(?:/|$))", re.I)  # not the port of a bare name
 _SYNC_S = 1.0
 _ROOM_S = 2.0
 _FLUSH_S = 60.0  # how long rows wait at most before they are in a file
 SHARD, WARCS, TABLES, FEED, RECORDS = "shard-00", "warc", "tables", "feed", "records"
 OnPage = Callable[[PageView], Awaitable[None]]
+OnReply = Callable[[Reply], None]
 
 
 class Crawl:
@@ -66,29 +71,35 @@ class Crawl:
         settings: Settings,
         seeds: Sequence[str],
         on_page: OnPage | None = None,
+        on_reply: OnReply | None = None,
     ) -> None:
         keep_freed_memory()
         self.directory = directory
         self.settings = settings
         self.clock = SteadyClock()
-        self._flushed_at = self.clock.now()
+        self._began_at = self._flushed_at = self.clock.now()
         self._own = OwnHosts(settings.polite.own_hosts)
         normal = Normaliser(settings.urls.tracking, settings.urls.session)
         self.seeds = read_seeds(normal, seeds)
         self._check_manners()
+        make_scope(settings.crawl.scope, self.seeds.values(), settings.crawl.include, settings.crawl.exclude)
+        self._agent = write_agent(settings.agent.name, lycosa.__version__, settings.agent.contact)
+        if not self.seeds and not (directory / SHARD).exists():
+            raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
         directory.mkdir(parents=True, exist_ok=True)
         processors = load_processors(settings.crawl.processors)
         self._store = RocksStore(directory / SHARD)
         try:
-            self._assemble(normal, processors, on_page)
+            self._assemble(normal, processors, on_page, on_reply)
         except BaseException:
             self._store.close()
             raise
 
-    def _assemble(self, normal: Normaliser, processors: Processors, on_page: OnPage | None) -> None:
+    def _assemble(
+        self, normal: Normaliser, processors: Processors, on_page: OnPage | None, on_reply: OnReply | None
+    ) -> None:
         directory, settings = self.directory, self.settings
-        stored = self._store.get("meta", b"seeds")
-        known = stored.decode().split("\n") if stored else []
+        known = read_text(self._store.get("meta", b"seeds")).splitlines()
         self.all_seeds = list(dict.fromkeys([*known, *self.seeds.values()]))
         self._check_blocked()
         self.repaired = warc_check.repair(directory / WARCS) if (directory / WARCS).is_dir() else []
@@ -119,13 +130,18 @@ class Crawl:
             self._records,
             with_views=on_page is not None,
         )
-        self._resolver = Resolver(now=SystemClock().now)
+        gate = AddressGate(self.clock, settings.polite.address_delay)
+        self._resolver = Resolver(
+            now=SystemClock().now, nameservers=settings.network.nameservers, prefer=settings.network.prefer
+        )
         self._fetcher = CurlFetcher(
             settings=settings.fetch,
-            agent=write_agent(settings.agent.name, lycosa.__version__, settings.agent.contact),
+            agent=self._agent,
             resolver=self._resolver,
             own=self._own,
             clock=self.clock,
+            gate=gate,
+            source=settings.network.source,
         )
         parts = Parts(
             self.frontier,
@@ -133,14 +149,19 @@ class Crawl:
             ingest,
             self._fetcher,
             self.clock,
-            AddressGate(self.clock, settings.polite.address_delay),
-            self._address_of,
+            gate,
             self.manners,
             self.feed,
             _log,
             on_page,
+            on_reply,
         )
-        self.loop = Loop(parts, slots=settings.fetch.slots, max_pages=settings.crawl.max_pages)
+        self.loop = Loop(
+            parts,
+            slots=settings.fetch.slots,
+            max_pages=settings.crawl.max_pages,
+            max_bytes_per_s=settings.network.max_rate,
+        )
         self._control = ControlServer(directory, self._answer)
         self._ending = asyncio.Event()
 
@@ -178,7 +199,7 @@ class Crawl:
             if not self._own.covers(host_of(url), None):
                 raise BadSetting(
                     f"{host_of(url)} is not one of polite.own_hosts, so its owner must be able to reach you: "
-                    "give --contact URL"
+                    "give --contact URL, or set agent.contact"
                 )
 
     def _check_blocked(self) -> None:
@@ -206,15 +227,11 @@ class Crawl:
             max_depth=crawl.max_depth,
             with_media=crawl.media,
         )
+        for key, _ in self._store.scan("meta", JOINED, JOINED[:-1] + b";"):
+            scope.join(key.removeprefix(JOINED).decode())
         traps = TrapRules(limits.max_length, limits.max_segments, limits.max_repeats, limits.max_parameters)
         year = datetime.datetime.now(datetime.UTC).year
         return Judges(self.settings.agent.name, normal, scope, traps, Patterns(), year, seen.was_met_lately)
-
-    async def _address_of(self, host: str) -> str | None:
-        """The address a request to this host will go to, as far as can be said beforehand."""
-        found = await self._resolver.resolve(host)
-        addresses = self._fetcher.candidates(host, found.addresses) if isinstance(found, Resolved) else []
-        return addresses[0] if addresses else None
 
     async def run(self, progress: Callable[[Crawl], None], every_s: float) -> Ended:
         """Crawl to the end; `progress` is called now and then."""
@@ -283,7 +300,12 @@ class Crawl:
                 self.manners.override(host, override, known.crawl_delay_s if known is not None else None)
                 return {"ok": True}
             case "stats":
-                return {"stats": dict(self.frontier.stats), "active": self.frontier.active_hosts}
+                elapsed_s = self.clock.now() - self._began_at
+                return {
+                    "stats": dict(self.frontier.stats),
+                    "active": self.frontier.active_hosts,
+                    "elapsed_s": elapsed_s,
+                }
             case other:
                 raise BadInput(f"a running crawl knows nothing of {other!r}: it answers override and stats")
 
@@ -313,6 +335,8 @@ def read_seeds(normal: Normaliser, seeds: Sequence[str]) -> dict[str, str]:
         text = seed.strip()
         if not text or text.startswith("#"):
             continue
+        if _OTHER_SCHEME.match(text):
+            raise BadInput(f"{text!r} cannot be crawled: a seed is an http or https URL")
         href = parse(text if "://" in text else f"https://{text}").partition("#")[0]
         if not is_web(href):
             raise BadInput(f"{text!r} cannot be crawled: a seed is an http or https URL")

@@ -53,6 +53,8 @@ class Came(NamedTuple):
 FETCHED = Came("asked", "fetched", "asked", "fetched")
 RULED = Came("asked", "fetched", "left", "forbidden")
 WAITING = Came("left", "parked", "left", "parked")
+FAILED = Came("left", "failed", "left", "failed")  # and no try later will do better
+REFUSED = Came("left", "refused", "left", "refused")
 
 
 class Case(NamedTuple):
@@ -82,12 +84,12 @@ OF_OUR_OWN = [
     on_all_days("nobody listens", [Said(trouble="refused")], WAITING, least_robots=0),
     on_all_days("it hangs up", [Said(trouble="reset")], WAITING, least_robots=2, most_robots=3),
     on_all_days("the name does not exist", [Said(trouble="nxdomain")], WAITING, least_robots=0),
-    on_all_days("no TLS where it should be", [Said(trouble="tls")], WAITING, least_robots=0),
+    on_all_days("no TLS where it should be", [Said(trouble="tls")], FAILED, least_robots=0),
     on_all_days("three hops away", in_a_row(3, Said(200, RULES)), RULED, least_robots=4, most_robots=4),
     on_all_days("nine hops away", in_a_row(9, Said(200, RULES)), FETCHED, most_robots=6),
     on_all_days("redirected to no URL", [Said(301, location="http://[")], FETCHED, most_robots=1),
     on_all_days("on another host", [Said(307, location="//other.host/r"), Said(200, RULES)], RULED, least_robots=2),
-    on_all_days("at the metadata address", [Said(302, location=METADATA)], WAITING),
+    on_all_days("at the metadata address", [Said(302, location=METADATA)], REFUSED),
     on_all_days("for everybody else", [Said(200, b"User-agent: Other\nDisallow: /\n")], FETCHED),
     on_all_days("for us by name", [Said(200, b"User-agent: lycosa\nDisallow: /x\n")], RULED, most_robots=1),
     on_all_days("a page that says sorry", [Said(200, b"<!DOCTYPE html><h1>Sorry</h1>")], FETCHED),
@@ -100,10 +102,6 @@ OF_OUR_OWN = [
     Case("none, then rules", [[Said(404)], [Said(200, RULES)]], [FETCHED, RULED, RULED]),
     Case("unchanged since yesterday", [[Said(200, RULES)], [Said(304)]], [RULED, RULED, RULED]),
 ]
-
-
-# A host whose rules lie on another host is not woken when they are there: to be mended in the loop.
-NOT_YET = {"on another host", "redir-cross"}
 
 
 # -- the cases of others -----------------------------------------------------------------------------------------------
@@ -122,6 +120,7 @@ CHOSEN = {
     "stop_at_limit_and_use_what_was_read": FETCHED,
     "rules_apply_or_unreachable": WAITING,
 }
+LASTING = {"net-tls": FAILED, "redir-private": REFUSED}  # waiting is no use
 
 
 def of_others() -> list[Case]:
@@ -139,7 +138,7 @@ def _read_case(case: dict[str, Any]) -> Case:
     if case["id"] == "flap":
         return Case(case["id"], [[each] for each in said], [RULED, RULED, FETCHED])
     retries = expect == "disallow_all_and_retry" and not said[0].trouble
-    return Case(case["id"], [said], [CHOSEN[expect]], ruled, least_robots=2 if retries else 0)
+    return Case(case["id"], [said], [LASTING.get(case["id"], CHOSEN[expect])], ruled, least_robots=2 if retries else 0)
 
 
 def _read_said(said: dict[str, Any]) -> Said:
@@ -314,13 +313,15 @@ def _told(cases: Sequence[Case], first: str, directory: Path) -> Story:
 
 
 def judge(story: Story, name: str) -> None:
-    if name in NOT_YET:
-        pytest.skip("a host whose rules lie on another host is not woken when they are there")
     host = story.hosts[name]
     case = host.case
     came = [host.came(day, story.recorded[day]) for day in range(DAYS)]
     expected = [case.expected[min(day, len(case.expected) - 1)] for day in range(DAYS)]
-    if case.expected[0] == WAITING:  # a host that failed all day yesterday is not asked so often today
+    if case.expected[0] in (
+        WAITING,
+        FAILED,
+        REFUSED,
+    ):  # a host that failed all day yesterday is not asked so often today
         came, expected = came[:1], expected[:1]
     assert came == expected
     assert case.least_robots <= host.robots[0] <= case.most_robots

@@ -31,12 +31,12 @@ class Desk:
         judges = Judges("Lycosa", Normaliser(), scope, TrapRules(), Patterns(), 2026, lambda url: False)
         self.ingest = Ingest(judges, Claims(self.store), WarcBodies(directory, "t", {"software": "t"}))
 
-    def take(self, url: str, body: str, *headers: tuple[str, str], status: int = 200) -> Effect:
+    def take(self, url: str, body: str, *headers: tuple[str, str], status: int = 200, depth: int = 1) -> Effect:
         fields = Headers([("Content-Type", "text/html; charset=utf-8"), *headers])
         head, ask = b"HTTP/1.1 200 OK\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         data = body.encode()
         response = Response(url, status, "OK", "1.1", fields, ask, head, data, data, "", "192.0.2.1", 1.0, Timings())
-        row = UrlRow(FORMAT, url, "", "queued", 1, 1, 0.0)
+        row = UrlRow(FORMAT, url, "", "queued", depth, 1, 0.0)
         lease = Lease("a", url, "page", "http://a", cut(url).key(), 0.0, row)
         effect = self.ingest.effect(lease, judge(response, False), 10.0)
         self.store.write(effect.changes)
@@ -100,3 +100,12 @@ def test_the_sixth_redirect_in_a_row_is_not_followed(desk: Desk) -> None:
     moved = Response("http://a/9", 302, "", "1.1", fields, b"", b"", b"", b"", "", "", 1.0, Timings())
     assert desk.ingest.effect(lease, judge(moved, False), 10.0).found == ()
     assert row.reason == "redirect.too_many"
+
+
+def test_where_a_seed_redirects_to_belongs_to_the_crawl_from_then_on(desk: Desk) -> None:
+    moved = desk.take("http://a/", "", ("Location", "https://www.a/"), status=301, depth=0)
+    assert [candidate.url for candidate in moved.found] == ["https://www.a/"]
+    after = desk.take("https://www.a/", '<a href="/x">x</a>', depth=0)
+    assert [candidate.url for candidate in after.found] == ["https://www.a/x"]
+    elsewhere = desk.take("http://a/1", "", ("Location", "https://b/"), status=301)
+    assert (list(elsewhere.found), row_of(elsewhere).reason) == ([], "scope.host")

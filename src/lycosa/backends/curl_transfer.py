@@ -46,13 +46,15 @@ class Body(NamedTuple):
 class Transfer:
     """A handle and the exchange it is used for at present."""
 
-    def __init__(self, agent: str, wall: Callable[[], float], ca_file: str | None) -> None:
+    def __init__(self, agent: str, wall: Callable[[], float], ca_file: str | None, source: str = "") -> None:
         self._wall, self._loop = wall, asyncio.get_running_loop()
         self._own_lines = [f"User-Agent: {agent}", *_ACCEPT]
         self.curl = pycurl.Curl()
         self._has_more_lines = self._is_fresh = False
         for option, value in _constant_options(ca_file).items():
             self.curl.setopt(option, value)
+        if source:
+            self.curl.setopt(pycurl.INTERFACE, source)
         self.curl.setopt(pycurl.HTTPHEADER, self._own_lines)
         self.curl.setopt(pycurl.PREREQFUNCTION, self._on_request)
         self.curl.setopt(pycurl.DEBUGFUNCTION, self._on_debug)

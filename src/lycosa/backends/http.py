@@ -7,7 +7,8 @@ are kept per scheme, host, port and address: when a name moves, those to its old
 
 One fetch sends at most one request. When a kept connection breaks before the answer, the trouble is `closed.empty` and
 trying again is the caller's decision; redirects, likewise, are answers and not followed. What a server does is a value,
-never an exception. Times count from the beginning of `fetch`; the time for the first byte from the request.
+never an exception. An address is asked only when the gate has let the request pass; times count from then on, and the
+time for the first byte from the request.
 
 How much is fetched at once is the caller's to bound (`fetch.slots`). A fetch that is cancelled closes its connection.
 """
@@ -15,6 +16,7 @@ How much is fetched at once is the caller's to bound (`fetch.slots`). A fetch th
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -28,6 +30,7 @@ from lycosa.backends.curl_watch import Watch
 from lycosa.config import Fetch
 from lycosa.errors import BadInput
 from lycosa.model import Ask, Response, Timings, Trouble
+from lycosa.ports import Gate
 from lycosa.web.addresses import NoAddress, OwnHosts, Resolved, may_connect, refusal
 from lycosa.web.url import host_of
 
@@ -55,14 +58,13 @@ class TellsTime(Protocol):
 
 
 class _Visit(NamedTuple):
-    """What stays the same over all addresses that are tried."""
+    """One try of one address."""
 
     ask: Ask
     began_at: float  # on the clock
     began_wall: float
     resolved_s: float
-    connect_by: float  # on the event loop's time, like the next
-    total_at: float
+    total_at: float  # on the event loop's time
 
 
 class CurlFetcher:
@@ -74,10 +76,12 @@ class CurlFetcher:
         resolver: FindsAddresses,
         own: OwnHosts,
         clock: TellsTime,
+        gate: Gate | None = None,
+        source: str = "",
         ca_file: str | None = None,
     ) -> None:
-        self._settings, self._agent, self._ca_file = settings, agent, ca_file
-        self._resolver, self._own, self._clock = resolver, own, clock
+        self._settings, self._new = settings, partial(Transfer, agent, clock.wall, ca_file, source)
+        self._resolver, self._own, self._clock, self._gate = resolver, own, clock, gate
         self._curls = CurlLoop(most_connections=2 * settings.slots)
         self._kept = KeptSockets()
         self._idle: list[Transfer] = []
@@ -85,8 +89,6 @@ class CurlFetcher:
 
     async def fetch(self, ask: Ask) -> Response | Trouble:
         began_at, began_wall = self._clock.now(), self._clock.wall()
-        loop = asyncio.get_running_loop()
-        total_at = loop.time() + self._settings.timeout
         if not ask.url.startswith(("http://", "https://")):
             return Trouble(ask.url, "url.unusable", "neither http nor https", None, began_wall, Timings())
         host = host_of(ask.url)
@@ -99,9 +101,7 @@ class CurlFetcher:
         if not addresses:
             why = ", ".join(f"{each} is {refusal(each)}" for each in found.addresses[:MOST_ADDRESSES])
             return Trouble(ask.url, "address.refused", why, found.addresses[0], began_wall, timings)
-        connect_by = loop.time() + self._settings.connect_timeout
-        visit = _Visit(ask, began_at, began_wall, resolved_s, connect_by, total_at)
-        return await self._try_each(visit, host, addresses)
+        return await self._try_each(ask, resolved_s, host, addresses)
 
     def candidates(self, host: str, addresses: tuple[str, ...]) -> list[str]:
         """The addresses that `fetch` would try, in order: those that may be asked, the one that worked last first."""
@@ -119,21 +119,30 @@ class CurlFetcher:
             transfer.close()
         self._idle.clear()
 
-    async def _try_each(self, visit: _Visit, host: str, addresses: list[str]) -> Response | Trouble:
-        for left in range(len(addresses), 0, -1):
-            address = addresses[-left]
-            transfer = self._idle.pop() if self._idle else Transfer(self._agent, self._clock.wall, self._ca_file)
-            try:
-                reply = await self._exchange(visit, transfer, address, left)
-                was_sent = bool(transfer.sent_at)
-            finally:
-                self._curls.stop(transfer.curl)
-                self._put_back(transfer)
+    async def _try_each(self, ask: Ask, resolved_s: float, host: str, addresses: list[str]) -> Response | Trouble:
+        connect_s = self._settings.connect_timeout / len(addresses)
+        for address in addresses:
+            async with self._gate.passage(address, ask.gap_s) if self._gate is not None else nullcontext():
+                reply, was_sent = await self._try(self._begin(ask, resolved_s), address, connect_s)
             if was_sent:
                 self._prefer(host, address)
             if was_sent or isinstance(reply, Response) or not reply.kind.startswith("connect."):
                 break
         return reply
+
+    def _begin(self, ask: Ask, resolved_s: float) -> _Visit:
+        """Times count from here: what was waited for the address is not the server's doing."""
+        total_at = asyncio.get_running_loop().time() + self._settings.timeout
+        return _Visit(ask, self._clock.now(), self._clock.wall(), resolved_s, total_at)
+
+    async def _try(self, visit: _Visit, address: str, connect_s: float) -> tuple[Response | Trouble, bool]:
+        transfer = self._idle.pop() if self._idle else self._new()
+        try:
+            reply = await self._exchange(visit, transfer, address, connect_s)
+            return reply, bool(transfer.sent_at)
+        finally:
+            self._curls.stop(transfer.curl)
+            self._put_back(transfer)
 
     def _put_back(self, transfer: Transfer) -> None:
         if len(self._idle) < self._settings.slots:
@@ -147,17 +156,16 @@ class CurlFetcher:
         if len(self._preferred) > _MOST_PREFERRED:
             del self._preferred[next(iter(self._preferred))]
 
-    async def _exchange(self, visit: _Visit, transfer: Transfer, address: str, left: int) -> Response | Trouble:
+    async def _exchange(self, visit: _Visit, transfer: Transfer, address: str, connect_s: float) -> Response | Trouble:
         ask, settings = visit.ask, self._settings
         max_body = settings.max_body if ask.max_body is None else min(ask.max_body, settings.max_body)
         origin = ask.url[: ask.url.index("/", len("https://"))]
         url = ask.url if "@" not in origin else _without_credentials(ask.url, origin)
         transfer.prepare(url, address, max_body, ask.headers, self._kept.is_dead(origin, address))
-        now = asyncio.get_running_loop().time()
         offset_s = self._clock.now() - visit.began_at
         transfer.give_up = partial(self._curls.stop, transfer.curl)
         ended = self._curls.start(transfer.curl)
-        watch = Watch(settings, transfer, max(0.0, visit.connect_by - now) / left, visit.total_at)
+        watch = Watch(settings, transfer, connect_s, visit.total_at)
         try:
             how = await ended
         finally:

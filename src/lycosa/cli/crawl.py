@@ -16,6 +16,7 @@ import uvloop
 
 from lycosa import config
 from lycosa.backends.rocks import is_in_use
+from lycosa.backends.room import check_room
 from lycosa.cli.columns import show_pairs
 from lycosa.cli.look import status_lines
 from lycosa.cli.opened import opened
@@ -24,8 +25,10 @@ from lycosa.cli.plan import show_plan
 from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
-from lycosa.errors import BadInput
+from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
 from lycosa.wiring import SHARD, Crawl
+
+_ROOM_S = 2.0  # how often a full disk is looked at
 
 
 @click.command("crawl")
@@ -62,14 +65,36 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
     if flags["plan"]:
         show_plan(named or _stored_seeds(directory), settings, as_json)
         return
+    if (settings.crawl.processes or 1) > 1:
+        click.echo("lycosa: this version crawls in one process", err=True)
+    while True:
+        try:
+            _crawl(directory, settings, named, as_json)
+            return
+        except LycosaError as obstacle:
+            if not is_disk_full(obstacle):
+                raise
+            _await_room(directory, settings, obstacle)
+
+
+def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaError) -> None:
+    """Pause until there is room again. Nothing is lost: what was settled is whole, and the rest is still queued."""
+    click.echo(f"lycosa: paused, and goes on when there is room: {obstacle}", err=True)
+    while True:
+        time.sleep(_ROOM_S)
+        try:
+            check_room(directory, 2 * settings.disk.reserve)
+        except DiskFull:
+            continue
+        click.echo("lycosa: there is room again, the crawl goes on", err=True)
+        return
+
+
+def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json: bool) -> None:
     before_s = _elapsed_before(directory)
     job = Crawl(directory, settings, named)
     try:
-        if not job.all_seeds:
-            raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
         (directory / "lycosa.toml").write_text(config.show(settings))
-        if (settings.crawl.processes or 1) > 1:
-            click.echo("lycosa: this version crawls in one process", err=True)
         started, before = time.monotonic(), Counter(job.frontier.stats)
         ended = uvloop.run(_run(job))
         elapsed_s = time.monotonic() - started

@@ -21,8 +21,7 @@ from lycosa.crawl.outcome import judge, name_of
 from lycosa.crawl.rows import RobotsRow
 from lycosa.crawl.rules import MOST_HOPS, origin_of
 from lycosa.errors import BadInput, BadUrl
-from lycosa.model import Ask, Reply, Response, Trouble
-from lycosa.ports import Fetcher
+from lycosa.model import Reply, Response, Trouble
 from lycosa.web.robots import Matcher
 from lycosa.web.url import host_of, is_web, parse
 from lycosa.wiring import Crawl
@@ -53,56 +52,37 @@ class Verdict(msgspec.Struct, frozen=True):
     matcher: Matcher | None  # None if nothing may be fetched
 
 
-class _Listening:
-    """Fulfils `ports.Fetcher`: passes requests on and tells of every reply."""
-
-    def __init__(self, fetcher: Fetcher, heard: Callable[[Reply], None]) -> None:
-        self._fetcher = fetcher
-        self._heard = heard
-
-    async def fetch(self, ask: Ask) -> Reply:
-        reply = await self._fetcher.fetch(ask)
-        self._heard(reply)
-        return reply
-
-    async def aclose(self) -> None:
-        await self._fetcher.aclose()
-
-
 def is_rules(reply: Reply) -> bool:
     return reply.url.endswith("/robots.txt")
 
 
 @contextlib.contextmanager
-def _crawl(settings: Settings, seeds: Sequence[str]) -> Iterator[Crawl]:
+def _crawl(settings: Settings, seeds: Sequence[str], heard: Callable[[Crawl, Reply], None]) -> Iterator[Crawl]:
+    """A crawl that goes no further than its seeds, and tells of every reply."""
     with tempfile.TemporaryDirectory(prefix="lycosa-") as scratch:
         alone = msgspec.structs.replace(settings.crawl, max_pages=None, max_depth=0, processes=None)
-        job = Crawl(Path(scratch) / "crawl", msgspec.structs.replace(settings, crawl=alone), seeds)
+        alone_settings = msgspec.structs.replace(settings, crawl=alone)
+        job = Crawl(Path(scratch) / "crawl", alone_settings, seeds, on_reply=lambda reply: heard(job, reply))
         try:
             yield job
         finally:
             job.close()
 
 
-def _listen(job: Crawl, heard: Callable[[Reply], None]) -> None:
-    job.loop._fetcher = _Listening(job.loop._fetcher, heard)
-
-
 def fetch_page(url: str, settings: Settings) -> Answer:
     """Ask for one page, and for where it redirects to; try nothing twice."""
     replies: list[Reply] = []
-    with _crawl(settings, [url]) as job:
+
+    def heard(job: Crawl, reply: Reply) -> None:
+        replies.append(reply)
+        goes_on = isinstance(reply, Response) and (
+            reply.status in _REDIRECTS or (is_rules(reply) and reply.status < 500 and reply.status != 429)
+        )
+        if not goes_on:
+            job.loop.stop()
+
+    with _crawl(settings, [url], heard) as job:
         [(request, normal)] = job.seeds.items()
-
-        def heard(reply: Reply) -> None:
-            replies.append(reply)
-            goes_on = isinstance(reply, Response) and (
-                reply.status in _REDIRECTS or (is_rules(reply) and reply.status < 500 and reply.status != 429)
-            )
-            if not goes_on:
-                job.loop.stop()
-
-        _listen(job, heard)
         uvloop.run(job.run(lambda _: None, 60.0))
         with opened(job.directory) as kept:
             row = kept.look.row(normal)
@@ -132,29 +112,28 @@ def fetch_body(url: str, settings: Settings) -> Response:
 
 def ask_rules(seeds: Sequence[str], settings: Settings) -> list[Verdict]:
     """The robots.txt of every origin of the seeds, and nothing else, asked as a crawl would."""
-    with _crawl(settings, seeds) as job:
+    asked: dict[str, tuple[str, int]] = {}  # by URL: whose rules they are, and after how many redirects
+
+    def ask(job: Crawl, url: str, origin: str, hops: int) -> None:
+        asked[url] = (origin, hops)
+        rules = Candidate(url, 0, url, kind="robots", purpose=origin, hops=hops)
+        job.frontier.offer([rules], job.clock.now())
+
+    def heard(job: Crawl, reply: Reply) -> None:
+        """The loop itself asks other hosts a redirect leads to; on the same host it waits for a page to want it."""
+        origin, hops = asked.get(reply.url, ("", 0))
+        target = _target(reply)
+        if origin and target and hops < MOST_HOPS:
+            if host_of(target) == host_of(f"{origin}/"):
+                ask(job, target, origin, hops + 1)
+            else:
+                asked[target] = (origin, hops + 1)
+
+    with _crawl(settings, seeds, heard) as job:
         origins = list(dict.fromkeys(map(origin_of, job.seeds)))
         job.seeds = {}
-        asked: dict[str, tuple[str, int]] = {}  # by URL: whose rules they are, and after how many redirects
-
-        def ask(url: str, origin: str, hops: int) -> None:
-            asked[url] = (origin, hops)
-            rules = Candidate(url, 0, url, kind="robots", purpose=origin, hops=hops)
-            job.frontier.offer([rules], job.clock.now())
-
-        def heard(reply: Reply) -> None:
-            """The loop itself asks other hosts a redirect leads to; on the same host it waits for a page to want it."""
-            origin, hops = asked.get(reply.url, ("", 0))
-            target = _target(reply)
-            if origin and target and hops < MOST_HOPS:
-                if host_of(target) == host_of(f"{origin}/"):
-                    ask(target, origin, hops + 1)
-                else:
-                    asked[target] = (origin, hops + 1)
-
-        _listen(job, heard)
         for origin in origins:
-            ask(f"{origin}/robots.txt", origin, 0)
+            ask(job, f"{origin}/robots.txt", origin, 0)
         uvloop.run(job.run(lambda _: None, 60.0))
         return [Verdict(origin, job.rules.row(origin), job.rules.matcher(origin)) for origin in origins]
 

@@ -29,6 +29,7 @@ class Claim(msgspec.Struct, array_like=True):
     file: str
     offset: int
     length: int
+    page: str = ""  # the normal form of `url`, if that is spelled otherwise
 
 
 _decode = msgspec.msgpack.Decoder(Claim).decode
@@ -48,8 +49,12 @@ class Claims:
 
     def url_at(self, key: bytes) -> str | None:
         """The URL of a page that `near` found."""
+        row = self.row_at(key)
+        return row.url if row is not None else None
+
+    def row_at(self, key: bytes) -> UrlRow | None:
         stored = self._store.get("urls", key)
-        return unpack(stored, UrlRow).url if stored is not None else None
+        return unpack(stored, UrlRow) if stored is not None else None
 
     def near(self, fingerprint: int, key: bytes) -> tuple[bytes | None, list[Change]]:
         """The key of the nearest earlier page within three bits, and the changes that add this one."""

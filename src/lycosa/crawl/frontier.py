@@ -21,10 +21,11 @@ import msgspec
 
 from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
-from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, unpack
+from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key
+from lycosa.model import TROUBLES
 from lycosa.ports import Change, Store
 from lycosa.web.robots import target_of
 from lycosa.web.url import cut
@@ -78,9 +79,7 @@ class Frontier:
     # -- opening and closing -------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        stored = self._store.get("meta", b"stats")
-        if stored:
-            self.stats.update(msgspec.msgpack.decode(stored, type=dict[str, int]))
+        self.stats.update(read_counts(self._store.get("meta", b"stats")))
         turn = self._store.get("meta", b"turn")
         self._turn = int.from_bytes(turn, "big") + 1_000_000 if turn else 0  # past all that a crash left unrecorded
         self._waiting = sum(1 for _ in self._store.scan("waiting"))
@@ -117,7 +116,7 @@ class Frontier:
         fresh: dict[bytes, tuple[Candidate, str]] = {}
         for candidate in candidates:
             name = candidate.url + (f"\n{candidate.purpose}" if candidate.purpose else "")
-            if not self._seen.was_met_lately(name):
+            if candidate.kind == "robots" or not self._seen.was_met_lately(name):
                 self._seen.remember(name)
                 parts = cut(candidate.url)
                 key = parts._replace(rest=parts.rest + name[len(candidate.url) :]).key()
@@ -145,6 +144,8 @@ class Frontier:
             while stored is not None:
                 row = unpack(stored, UrlRow)
                 if row.url == entry[0].url and row.purpose == entry[0].purpose:
+                    if row.kind == "robots" and row.state != "queued":
+                        fresh[at] = entry  # rules that lie elsewhere are asked for every day
                     break
                 at = _next_key(at)
                 stored = self._store.get("urls", at)
@@ -456,9 +457,8 @@ class Frontier:
                 batch.append((family, place, None))
                 if stored is not None:
                     row = unpack(stored, UrlRow)
-                    row.state, row.reason, row.queue_key = "parked", row.reason or reason, b""
+                    parked += self._give_up(row, reason)
                     batch.append(("urls", key, pack(row)))
-                    parked += 1
             self._store.write(batch)
         self._store.write([("waiting", key, None) for key, _ in self._store.scan("waiting")])
         for key, value in self._store.scan("hosts"):
@@ -474,9 +474,33 @@ class Frontier:
         self._store.write(self._bookkeeping())
         return parked
 
+    def _give_up(self, row: UrlRow, reason: str) -> bool:
+        """Say what became of a URL that still waits at the end. Is it one that may be tried again?"""
+        row.queue_key = b""
+        rules = self._rules.row(origin_of(row.url)) if row.kind == "page" else None
+        trouble = rules.reason if rules is not None and rules.state == "closed" else ""
+        if not TROUBLES.get(trouble, False):
+            row.state, row.reason = "parked", trouble or row.reason or reason
+            return True
+        # Its host cannot be asked for anything, and that will not change soon.
+        row.state, row.outcome, row.reason = "done", "failed", trouble
+        if trouble == "address.refused":
+            row.state, row.outcome = "dropped", "refused"
+        self.stats[row.outcome] += 1
+        self.stats[f"{row.outcome}:{trouble}"] += 1
+        return False
+
     def host(self, name: str) -> HostRow:
         """The row of a host, live if it is active: its clock is set by changing it before `settle`."""
         return self._host(host_key(name).to_bytes(8, "big"), name)
+
+    def retimed(self, host: HostRow) -> list[Change]:
+        """The clock of a host that is not leased has been set: see that it is looked at in time."""
+        key = host_key(host.name).to_bytes(8, "big")
+        active = self._active.get(key)
+        if active is not None and not active.is_leased:
+            self._push(active)
+        return [("hosts", key, pack(host))]
 
     def peek(self, name: str) -> HostRow | None:
         """The row of a host, if it is known at all."""

@@ -36,9 +36,9 @@ class AddressGate:
         self._places: OrderedDict[str, _Place] = OrderedDict()
 
     @asynccontextmanager
-    async def passage(self, address: str | None, host_delay_s: float) -> AsyncIterator[None]:
+    async def passage(self, address: str, host_delay_s: float) -> AsyncIterator[None]:
         """Wait for the address to be free, and hold it until the answer is in."""
-        if address is None or min(self._delay_s, host_delay_s) <= 0:
+        if min(self._delay_s, host_delay_s) <= 0:
             yield
             return
         place = self._place(group_of(address))

@@ -36,10 +36,12 @@ from lycosa.web.traps import Patterns, TrapRules
 from lycosa.web.url import Normaliser, host_of
 
 MOST_HOPS = 5
+JOINED = b"joined:"  # in `meta`: hosts that seeds have led to
 TRIES = 3
 _RETRY_S = 10.0
 _LONGEST_TEXT = 1_000_000  # characters, of what the tables keep of one page
 _LONGEST_HEADINGS = 20_000
+_RESOURCES = ("link", "script")
 _LONGEST_LINKS = 4_000_000
 
 
@@ -138,7 +140,8 @@ class Ingest:
         validators = read_validators(response.headers)
         row.etag, row.last_modified = validators.etag or "", validators.last_modified or ""
         first = self._claims.first_with(row.content_hash)
-        row.alias_of = first.url if first is not None and first.url != row.url else ""
+        page_of_first = (first.page or first.url) if first is not None else ""
+        row.alias_of = page_of_first if page_of_first != row.url else ""
         page = None
         if media.is_html or (not media.media_type and looks_like_html(response.body)):
             page = read_page(response.body, response.url, content_type)
@@ -154,6 +157,7 @@ class Ingest:
             links = [*links, *[Link(href, "processor") for href in gathered.links]]
         if page is not None:
             effect.page = self._read(row, lease, response, page, directives, effect)
+            effect.counts["refused:trap.length"] += page.too_long
         effect.found, effect.links = self._follow(row, lease, base, links, directives.nofollow, effect.counts)
         self._keep(row, response, first, directives, effect)
         if row.alias_of:
@@ -219,7 +223,7 @@ class Ingest:
             if url is None:
                 continue
             if link.kind not in FOLLOWED:
-                why: str | None = "media"
+                why: str | None = "resource" if link.kind in _RESOURCES else "media"
             elif nofollow or not link.is_followed:
                 why = "nofollow"
             elif url in verdicts:
@@ -259,7 +263,7 @@ class Ingest:
         row.warc_length = stored.location.length
         effect.counts["stored"] += stored.location.length
         if first is None:
-            claim = msgspec.structs.replace(stored.claim, url=row.url)
+            claim = msgspec.structs.replace(stored.claim, page=row.url if row.url != stored.claim.url else "")
             effect.changes.append(self._claims.claim(row.content_hash, claim))
 
     # -- everything else -----------------------------------------------------------------------------------------------
@@ -273,17 +277,29 @@ class Ingest:
             return
         row.redirect_to = url
         host = host_of(url)
-        # A seed's redirect joins the scope (http to https, apex to www); others have to be in it.
-        refusal = None if row.depth == 0 else self.refusal(url, host, row.depth)
-        if row.hops >= MOST_HOPS:
+        # Where a seed leads joins the scope (http to https, apex to www), unless a rule excludes it.
+        refusal = self.refusal(url, host, row.depth)
+        if url == row.url or self._came_from(url, row):
+            refusal = "redirect.loop"
+        elif row.hops >= MOST_HOPS:
             refusal = "redirect.too_many"
         if refusal is not None:
             row.reason = refusal
             effect.counts[f"refused:{refusal}"] += 1
-        elif url == row.url:
-            row.reason = "redirect.loop"
-        else:
-            effect.found = [Candidate(url, row.depth, target, lease.key, row.hops + 1)]
+            return
+        if row.depth == 0 and not self._judges.scope.is_home(host):
+            self._judges.scope.join(host)
+            effect.changes.append(("meta", JOINED + host.encode(), b""))
+        effect.found = [Candidate(url, row.depth, target, lease.key, row.hops + 1)]
+
+    def _came_from(self, url: str, row: UrlRow) -> bool:
+        """Did this redirect, or one that led to it, start there?"""
+        before: UrlRow | None = row
+        for _ in range(row.hops):
+            before = self._claims.row_at(before.found_on) if before is not None else None
+            if before is not None and before.url == url:
+                return True
+        return False
 
     def _failed(self, row: UrlRow, outcome: Failed, effect: Effect, now: float) -> None:
         row.reason = outcome.reason

@@ -10,7 +10,7 @@ import msgspec
 
 from lycosa.crawl.claims import Claims
 from lycosa.crawl.forget import FORGOTTEN
-from lycosa.crawl.rows import HostRow, LeaseRow, RobotsRow, UrlRow, unpack
+from lycosa.crawl.rows import HostRow, LeaseRow, RobotsRow, UrlRow, read_counts, read_text, unpack
 from lycosa.crawl.rules import origin_of
 from lycosa.kit.keys import KeyRange, host_key
 from lycosa.model import Location
@@ -31,14 +31,13 @@ class Look:
         self._normal = normal
 
     def stats(self) -> Counter[str]:
-        stored = self._store.get("meta", b"stats")
-        return Counter(msgspec.msgpack.decode(stored, type=dict[str, int])) if stored else Counter()
+        return Counter(read_counts(self._store.get("meta", b"stats")))
 
     def state(self, is_running: bool) -> tuple[str, float]:
         """What became of the crawl, and how long it took."""
-        state, elapsed = self._store.get("meta", b"state"), self._store.get("meta", b"elapsed")
-        told = "running" if is_running else (state or b"stopped").decode()
-        return ("stopped" if told == "running" and not is_running else told), float(elapsed or b"0")
+        state, elapsed = (read_text(self._store.get("meta", name)) for name in (b"state", b"elapsed"))
+        told = "running" if is_running else state or "stopped"
+        return ("stopped" if told == "running" and not is_running else told), float(elapsed or 0)
 
     def row(self, url: str) -> UrlRow | None:
         key = cut(self._normal(url)).key()

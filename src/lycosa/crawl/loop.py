@@ -30,6 +30,7 @@ from lycosa.ports import Clock, Fetcher
 from lycosa.web.headers import Validators, read_retry_after
 from lycosa.web.politeness import PUSHED_BACK, Pace, after_answer, after_failure, after_push_back
 from lycosa.web.robots import PARSED_BYTES
+from lycosa.web.url import host_of
 
 PATIENCE_S = 120.0
 _GLANCE_S = 0.5  # how long the loop sleeps at most before it looks around
@@ -45,28 +46,32 @@ class Parts(msgspec.Struct, frozen=True):
     fetcher: Fetcher
     clock: Clock
     gate: AddressGate
-    address_of: Callable[[str], Awaitable[str | None]]  # where a host will be asked
     manners: Manners
     feed: Feed
     stumbled: Callable[[str, Exception], None]  # told of every failure of our own, with its URL
     on_page: Callable[[PageView], Awaitable[None]] | None = None  # given every page before it is settled
+    on_reply: Callable[[Reply], None] | None = None  # told of every answer and every trouble
 
 
 class Loop:
-    def __init__(self, parts: Parts, *, slots: int, max_pages: int | None = None) -> None:
+    def __init__(
+        self, parts: Parts, *, slots: int, max_pages: int | None = None, max_bytes_per_s: int | None = None
+    ) -> None:
         self.frontier = parts.frontier
         self._rules = parts.rules
         self._ingest = parts.ingest
         self._fetcher = parts.fetcher
         self._clock = parts.clock
         self._gate = parts.gate
-        self._address_of = parts.address_of
         self._manners = parts.manners
         self._feed = parts.feed
         self._on_page = parts.on_page
+        self._on_reply = parts.on_reply
         self.stumbled = parts.stumbled
         self._slots = slots
         self._max_pages = max_pages
+        self._max_bytes_per_s = max_bytes_per_s
+        self._began_at, self._began_bytes = self._clock.now(), self.frontier.stats["downloaded"]
         self._visits: set[asyncio.Task[None]] = set()
         self._stir = asyncio.Event()
         self._obstacle: Exception | None = None
@@ -110,13 +115,20 @@ class Loop:
                     await self._stir.wait()
 
     def _start_visits(self) -> None:
-        if self._stopping or self._failure is not None:
+        if self._stopping or self._failure is not None or self._is_too_fast():
             return
         most = min(self._slots - len(self._visits), self._budget_left())
         for lease in self.frontier.leases(self._clock.now(), most) if most > 0 else ():
             visit = asyncio.create_task(self._visit(lease))
             self._visits.add(visit)
             visit.add_done_callback(self._ended)
+
+    def _is_too_fast(self) -> bool:
+        """Has more been received than the machine may? A second's worth may come at once."""
+        if self._max_bytes_per_s is None:
+            return False
+        received = self.frontier.stats["downloaded"] - self._began_bytes
+        return received > self._max_bytes_per_s * (self._clock.now() - self._began_at + 1.0)
 
     def _budget_left(self) -> int:
         """How many visits may be started before the crawl's pages are used up."""
@@ -134,7 +146,7 @@ class Loop:
         self._stir.set()
 
     def _until_ready_s(self) -> float:
-        if len(self._visits) >= self._slots:
+        if len(self._visits) >= self._slots or self._is_too_fast():
             return _GLANCE_S
         ready_at = self.frontier.next_ready()
         return _GLANCE_S if ready_at is None else min(_GLANCE_S, max(0.001, ready_at - self._clock.now()))
@@ -166,7 +178,7 @@ class Loop:
         row = lease.row
         assert row is not None
         asked = Validators(row.etag or None, row.last_modified or None).request_headers() if row.visits else []
-        reply = await self._ask(lease, Ask(lease.url, tuple(asked)))
+        reply = await self._ask(lease, Ask(lease.url, tuple(asked), gap_s=self._manners.delay_of(lease.host)))
         outcome = judge(reply, bool(asked))
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
@@ -189,7 +201,7 @@ class Loop:
             url=lease.url,
             address=reply.address or None,
             started_at=reply.started_at,
-            ended_at=reply.started_at + reply.timings.total_s,
+            ended_at=now,
             status=status,
             kind=lease.kind,
             outcome=outcome,
@@ -212,17 +224,17 @@ class Loop:
             return self._ingest.effect(lease, Failed(reason, is_lasting=True), now)
 
     async def _ask(self, lease: Lease, ask: Ask) -> Reply:
-        """Send the request as soon as the host's address is free."""
-        delay_s = self._manners.delay_of(lease.host)
-        address = await self._address_of(lease.host) if delay_s > 0 else None
-        async with self._gate.passage(address, delay_s):
-            reply = await self._fetcher.fetch(ask)
+        """Send the request; the fetcher waits until the address is free."""
+        reply = await self._fetcher.fetch(ask)
+        if self._on_reply is not None:
+            self._on_reply(reply)
         if isinstance(reply, Response) and reply.status in PUSHED_BACK:
             self._gate.pushed_back(reply.address, lease.host)
         return reply
 
     async def _visit_robots(self, lease: Lease) -> None:
-        reply = await self._ask(lease, Ask(lease.url, max_body=PARSED_BYTES))
+        asked, least_s = self._rules.validators(lease.origin), self._manners.delay_of(lease.host)
+        reply = await self._ask(lease, Ask(lease.url, tuple(asked), PARSED_BYTES, least_s))
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
         row, elsewhere = self._rules.after(lease.origin, reply, now)
@@ -232,10 +244,12 @@ class Loop:
         if elsewhere is not None:
             effect.found = [Candidate(elsewhere, 0, elsewhere, kind="robots", purpose=lease.origin, hops=1)]
         matcher = self._rules.matcher(lease.origin)
-        if matcher is not None and lease.row is None:
-            host = self.frontier.host(lease.host)
+        if matcher is not None:
+            owner = host_of(f"{lease.origin}/")
+            host = self.frontier.host(owner)
             host.crawl_delay_s = matcher.crawl_delay_s
-            host.ready_at = self._ready_at(host, now)
+            host.ready_at = max(self._ready_at(host, host.last_at), now if owner != lease.host else 0.0)
+            effect.changes += self.frontier.retimed(host) if owner != lease.host else []
         self._settle(lease, effect, reply, gap_s, now)
 
     def _set_clock(self, lease: Lease, reply: Reply, now: float) -> float | None:
@@ -246,7 +260,7 @@ class Loop:
         host.requests += 1
         host.first_at = host.first_at or now
         gap_s = reply.started_at - host.last_at if host.last_at else None
-        host.last_at = reply.started_at + reply.timings.total_s
+        host.last_at = now
         host.address = reply.address or host.address
         return gap_s
 

@@ -89,6 +89,8 @@ class RobotsRow(msgspec.Struct, array_like=True):
     ask_url: str = ""  # where a redirect on the same host leads
     hops: int = 0
     reason: str = ""
+    etag: str = ""
+    last_modified: str = ""
 
 
 class LeaseRow(msgspec.Struct, array_like=True):
@@ -104,6 +106,22 @@ class LeaseRow(msgspec.Struct, array_like=True):
 _Row = TypeVar("_Row", UrlRow, HostRow, RobotsRow, LeaseRow)
 _encode = msgspec.msgpack.Encoder().encode
 _decoders = {kind: msgspec.msgpack.Decoder(kind) for kind in (UrlRow, HostRow, RobotsRow, LeaseRow)}
+
+
+def read_text(stored: bytes | None) -> str:
+    """A value of `meta` that is text; empty if there is none."""
+    try:
+        return (stored or b"").decode()
+    except UnicodeDecodeError as error:
+        raise RowBroken(f"what is stored cannot be read ({error}): run lycosa verify") from None
+
+
+def read_counts(stored: bytes | None) -> dict[str, int]:
+    """A value of `meta` that is a table of counts."""
+    try:
+        return msgspec.msgpack.decode(stored, type=dict[str, int]) if stored else {}
+    except msgspec.MsgspecError as error:
+        raise RowBroken(f"the stored counts cannot be read ({error}): run lycosa verify") from None
 
 
 def pack(row: msgspec.Struct) -> bytes:

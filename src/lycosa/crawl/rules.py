@@ -18,6 +18,7 @@ from lycosa.errors import BadUrl
 from lycosa.kit.backoff import backoff
 from lycosa.model import Reply, Response
 from lycosa.ports import Change, Store
+from lycosa.web.headers import Validators, read_validators
 from lycosa.web.robots import PARSED_BYTES, Matcher, Robots
 from lycosa.web.url import host_of, is_web, parse
 
@@ -73,6 +74,13 @@ class Rules:
             return None
         return row.ask_url or f"{origin}/robots.txt"
 
+    def validators(self, origin: str) -> list[tuple[str, str]]:
+        """What a request for these rules says of those at hand, so that unchanged ones cost a status line."""
+        row = self.row(origin)
+        if row is None or row.state != "rules" or row.ask_url:
+            return []
+        return Validators(row.etag or None, row.last_modified or None).request_headers()
+
     def closed_until(self, origin: str) -> float:
         row = self.row(origin)
         return row.retry_at if row else 0.0
@@ -84,14 +92,16 @@ class Rules:
             if reply.status in (301, 302, 303, 307, 308):
                 return self._redirected(old, reply, now)
             if reply.status == 304 and old.state == "rules":
-                return msgspec.structs.replace(
-                    old, expires_at=now + FRESH_S, retry_at=0.0, failures=0, ask_url="", hops=0
-                ), None
+                fresh = msgspec.structs.replace(old, fetched_at=now, expires_at=now + FRESH_S, retry_at=0.0)
+                return msgspec.structs.replace(fresh, failures=0, ask_url="", hops=0, reason=""), None
             if 200 <= reply.status < 300:
                 if reply.truncated in ("time", "disconnect"):  # what is missing may be the rule that matters
                     return self._unreachable(old, f"truncated.{reply.truncated}", now), None
                 body = zlib.compress(reply.body[:PARSED_BYTES])
-                return RobotsRow(FORMAT, origin, "rules", body, now, now + FRESH_S), None
+                kept = read_validators(reply.headers)
+                row = RobotsRow(FORMAT, origin, "rules", body, now, now + FRESH_S)
+                row.etag, row.last_modified = kept.etag or "", kept.last_modified or ""
+                return row, None
             if 400 <= reply.status < 500 and reply.status != 429:
                 return RobotsRow(FORMAT, origin, "open", b"", now, now + FRESH_S, reason=f"status.{reply.status}"), None
             return self._unreachable(old, f"status.{reply.status}", now), None

@@ -176,6 +176,7 @@ class _Walk:
                 continue
             href = at["href"] or ""
             if len(href) > LONGEST_HREF:
+                self.page.too_long += 1
                 continue
             if block < count:
                 above = all_blocks[block].parent

@@ -95,6 +95,7 @@ class Page(msgspec.Struct):
     meta: dict[str, str] = msgspec.field(default_factory=dict)  # by lower-case name, property or http-equiv
     data: list[str] = msgspec.field(default_factory=list)  # JSON-LD, unparsed
     links: list[Link] = msgspec.field(default_factory=list)
+    too_long: int = 0  # anchors whose address is too long to be one
     cut_early: list[str] = msgspec.field(default_factory=list)  # which caps were reached before the text was read
     tree: Unread = msgspec.field(default_factory=Silence)
     read: Words | None = None

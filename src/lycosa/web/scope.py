@@ -90,11 +90,11 @@ def read_rule(text: str) -> Rule:
     return Rule("host" if colon and kind == "host" else "below", name)
 
 
-class Scope(msgspec.Struct, frozen=True):
+class Scope(msgspec.Struct):
     """What a crawl may reach. `refusal` is None for a URL in scope, else the name of the reason."""
 
     mode: Mode = "host"
-    homes: frozenset[str] = frozenset()  # hosts, or registered domains in mode `domain`, of the seeds
+    homes: set[str] = msgspec.field(default_factory=set)  # of the seeds: hosts, or registered domains in mode `domain`
     include: tuple[Rule, ...] = ()
     exclude: tuple[Rule, ...] = ()
     max_depth: int | None = None
@@ -117,19 +117,25 @@ class Scope(msgspec.Struct, frozen=True):
         return "scope.include"
 
     def is_home(self, host: str) -> bool:
-        if self.mode == "web":
-            return True
-        return (host if self.mode == "host" else registered_domain(host)) in self.homes
+        return self.mode == "web" or self._home_of(host) in self.homes
+
+    def join(self, host: str) -> None:
+        """Count a host among those of the seeds: one of them redirects there."""
+        self.homes.add(self._home_of(host))
+
+    def _home_of(self, host: str) -> str:
+        return host if self.mode == "host" else registered_domain(host)
 
 
 def make_scope(
     mode: Mode, seeds: Iterable[str], include: Iterable[str] = (), exclude: Iterable[str] = (), **limits: int | None
 ) -> Scope:
     """The scope of a crawl from its seeds (normalised URLs) and its rules as written."""
-    hosts = {cut(seed).host for seed in seeds}
-    homes = frozenset(hosts if mode != "domain" else map(registered_domain, hosts))
     rules = tuple(map(read_rule, include)), tuple(map(read_rule, exclude))
-    return Scope(mode, homes, *rules, max_depth=limits.get("max_depth"), with_media=bool(limits.get("with_media")))
+    scope = Scope(mode, set(), *rules, max_depth=limits.get("max_depth"), with_media=bool(limits.get("with_media")))
+    for seed in seeds:
+        scope.join(cut(seed).host)
+    return scope
 
 
 def is_media(url: str) -> bool:
