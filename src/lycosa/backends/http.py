@@ -16,7 +16,6 @@ How much is fetched at once is the caller's to bound (`fetch.slots`). A fetch th
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -122,8 +121,11 @@ class CurlFetcher:
     async def _try_each(self, ask: Ask, resolved_s: float, host: str, addresses: list[str]) -> Response | Trouble:
         connect_s = self._settings.connect_timeout / len(addresses)
         for address in addresses:
-            async with self._gate.passage(address, ask.gap_s) if self._gate is not None else nullcontext():
+            if self._gate is None or ask.gap_s <= 0:  # own hosts only
                 reply, was_sent = await self._try(self._begin(ask, resolved_s), address, connect_s)
+            else:
+                async with self._gate.passage(address, ask.gap_s):
+                    reply, was_sent = await self._try(self._begin(ask, resolved_s), address, connect_s)
             if was_sent:
                 self._prefer(host, address)
             if was_sent or isinstance(reply, Response) or not reply.kind.startswith("connect."):

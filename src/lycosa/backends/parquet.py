@@ -107,6 +107,8 @@ class ParquetTables:
     def __init__(self, directory: Path, name: str) -> None:
         self._directory = directory
         self._name = name
+        # Arrow's own allocator gives memory back and asks for it again with every file: half of a flush's system time.
+        pa.set_memory_pool(pa.system_memory_pool())
 
     def write(self, table: str, columns: Sequence[Sequence[Any]], first: int, last: int, day: str) -> None:
         write_columns(self._directory, table, columns, first, last, day, name=self._name)

@@ -17,6 +17,8 @@ from lycosa.cli.options import printable
 from lycosa.errors import LycosaError
 
 USAGE_ERROR = 2
+# Our matrices have a few rows: threads for them would only wait, and take memory. Read when numpy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 # Every command, in the order one needs them. A module is loaded when its command is: none pays for the others.

@@ -18,7 +18,7 @@ import msgspec
 from lycosa.ports import Change, Journal, Store, Tables
 
 _SETTLED, _FED = b"settled", b"fed"  # in `meta`: the last entry that counts, and the last that is in files
-_FILE_BYTES = 16 << 20  # of entries that make a file
+_FILE_BYTES = 8 << 20  # of entries that make a file
 
 
 class PageRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):

@@ -24,7 +24,7 @@ from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt,
 from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
-from lycosa.kit.keys import host_key
+from lycosa.kit.keys import host_key, url_key
 from lycosa.model import TROUBLES
 from lycosa.ports import Change, Store
 from lycosa.web.robots import target_of
@@ -33,18 +33,18 @@ from lycosa.web.url import cut
 _BUFFER = 16
 _QUANTUM = 20  # leases of a host before another waiting one gets its place
 _MANY_QUEUED = 20_000  # URLs of a host beyond which more of them go to the last lane
-_SCANNED = 256  # waiting hosts looked at for one activation
 
 
 class _Active:
     """A host in memory."""
 
-    __slots__ = ("buffer", "is_leased", "key", "left", "row")
+    __slots__ = ("buffer", "is_leased", "key", "left", "row", "rows")
 
     def __init__(self, key: bytes, row: HostRow) -> None:
         self.key = key
         self.row = row
         self.buffer: deque[tuple[bytes, bytes]] = deque()  # queue key, URL key
+        self.rows: dict[bytes, bytes] = {}  # of the URLs in the buffer
         self.is_leased = False
         self.left = _QUANTUM
 
@@ -73,6 +73,7 @@ class Frontier:
         self._turn = 0  # breaks ties in the heap, and orders queues and waiting hosts
         self._waiting = 0  # hosts that wait, active or not
         self._lane_turn = 0
+        self._next_waiting = [bytes([lane]) for lane in range(LANES)]  # all hosts before it in the lane are active
         self.stats: Counter[str] = Counter()
         self._load()
 
@@ -115,16 +116,16 @@ class Frontier:
     def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change]) -> int:
         fresh: dict[bytes, tuple[Candidate, str]] = {}
         for candidate in candidates:
-            name = candidate.url + (f"\n{candidate.purpose}" if candidate.purpose else "")
+            name = candidate.url if not candidate.purpose else f"{candidate.url}\n{candidate.purpose}"
             if candidate.kind == "robots" or not self._seen.was_met_lately(name):
                 self._seen.remember(name)
-                parts = cut(candidate.url)
-                key = parts._replace(rest=parts.rest + name[len(candidate.url) :]).key()
+                host, rest = cut(candidate.url)
+                key = url_key(host, rest + name[len(candidate.url) :] if candidate.purpose else rest)
                 while key in fresh and fresh[key][0].url != candidate.url:
                     key = _next_key(key)
-                fresh[key] = (candidate, parts.host)
+                fresh[key] = (candidate, host)
         new = self._leave_known(fresh)
-        hosts: dict[bytes, HostRow] = {}
+        hosts = self._hosts({key[:8]: host for key, (_, host) in new.items()})
         for key, (candidate, host) in new.items():
             self._queue(key, candidate, host, now, hosts, changes)
         changes += [("hosts", key, pack(row)) for key, row in hosts.items()]
@@ -190,6 +191,7 @@ class Frontier:
         row.state = "queued"
         row.queue_key = host_at + row.lane.to_bytes(1, "big") + self._turn.to_bytes(8, "big")
         changes += [("urls", key, pack(row)), ("queue", row.queue_key, key)]
+        known.queue_from = min(known.queue_from, row.queue_key)
         known.queued += 1
         self.stats["queued"] += 1
         if not known.waiting_key:
@@ -214,6 +216,18 @@ class Frontier:
             return unpack(stored, HostRow)
         self.stats["hosts"] += 1
         return HostRow(FORMAT, name)
+
+    def _hosts(self, names: dict[bytes, str]) -> dict[bytes, HostRow]:
+        """The rows of several hosts: those in memory, then one batch of reads."""
+        rows = {key: self._active[key].row for key in names if key in self._active}
+        others = [key for key in names if key not in rows]
+        for key, stored in zip(others, self._store.get_many("hosts", others), strict=True):
+            if stored is not None:
+                rows[key] = unpack(stored, HostRow)
+            else:
+                self.stats["hosts"] += 1
+                rows[key] = HostRow(FORMAT, names[key])
+        return rows
 
     def _await_turn(self, key: bytes, host: HostRow, lane: int, changes: list[Change]) -> None:
         self._turn += 1
@@ -282,7 +296,7 @@ class Frontier:
                     self._write(changes)  # and a host that left from those that wait
                     return None
             queue_key, key = active.buffer[0]
-            stored = self._store.get("urls", key)
+            stored = active.rows.pop(key, None) or self._store.get("urls", key)
             if stored is None:
                 active.buffer.popleft()
                 changes.append(("queue", queue_key, None))
@@ -331,10 +345,13 @@ class Frontier:
     def _refill(self, active: _Active) -> bool:
         end = (int.from_bytes(active.key, "big") + 1).to_bytes(9, "big")[-8:]
         stop = end if end > active.key else None
-        for queue_key, key in self._store.scan("queue", active.key, stop):
+        for queue_key, key in self._store.scan("queue", max(active.key, active.row.queue_from), stop):
             active.buffer.append((queue_key, key))
             if len(active.buffer) >= _BUFFER:
                 break
+        active.row.queue_from = active.buffer[0][0] if active.buffer else b"\xff" * 17
+        keys = [key for _, key in active.buffer]
+        active.rows = {key: row for key, row in zip(keys, self._store.get_many("urls", keys), strict=True) if row}
         return bool(active.buffer)
 
     def _retire(self, active: _Active, changes: list[Change]) -> None:
@@ -364,19 +381,21 @@ class Frontier:
         return found
 
     def _activate_lane(self, lane: int) -> bool:
-        start, stop = lane.to_bytes(1, "big"), (lane + 1).to_bytes(1, "big")
-        room, found = self._capacity - len(self._active), False
-        for looked, (waiting_key, _) in enumerate(self._store.scan("waiting", start, stop)):
-            key = waiting_key[-8:]
-            if key not in self._active:
-                stored = self._store.get("hosts", key)
-                if stored is not None:
-                    active = self._active[key] = _Active(key, unpack(stored, HostRow))
-                    self._push(active)
-                    room, found = room - 1, True
-            if room <= 0 or looked >= self._capacity + _SCANNED:
+        room = self._capacity - len(self._active)
+        waiting: list[bytes] = []
+        for waiting_key, _ in self._store.scan("waiting", self._next_waiting[lane], bytes([lane + 1])):
+            waiting.append(waiting_key)
+            if len(waiting) >= room:
                 break
-        return found
+        if not waiting:
+            return False
+        self._next_waiting[lane] = waiting[-1] + b"\0"
+        keys = [waiting_key[-8:] for waiting_key in waiting]
+        for key, stored in zip(keys, self._store.get_many("hosts", keys), strict=True):
+            if stored is not None and key not in self._active:
+                active = self._active[key] = _Active(key, unpack(stored, HostRow))
+                self._push(active)
+        return True
 
     def _wake(self, now: float) -> None:
         """Queue again what was to be tried later, and now is due."""

@@ -39,6 +39,7 @@ MOST_HOPS = 5
 JOINED = b"joined:"  # in `meta`: hosts that seeds have led to
 TRIES = 3
 _RETRY_S = 10.0
+_MANY_WORDS = 1_000  # characters: enough of them, and quicker to tell than by counting
 _LONGEST_TEXT = 1_000_000  # characters, of what the tables keep of one page
 _LONGEST_HEADINGS = 20_000
 _RESOURCES = ("link", "script")
@@ -191,7 +192,7 @@ class Ingest:
             if not directives.noarchive:
                 told.text = text[:_LONGEST_TEXT]
                 told.headings = "\n".join([heading.text for heading in page.headings])[:_LONGEST_HEADINGS] or None
-            if "text" not in page.cut and text.count(" ") + 1 >= LEAST_WORDS:
+            if "text" not in page.cut and (len(text) > _MANY_WORDS or text.count(" ") + 1 >= LEAST_WORDS):
                 told.simhash = simhash(text)
                 self._compare(row, lease, told, effect)
         return told

@@ -73,6 +73,7 @@ class HostRow(msgspec.Struct, array_like=True):
     first_at: float = 0.0
     last_at: float = 0.0
     address: str = ""
+    queue_from: bytes = b""  # nothing of its queue is before this
 
 
 class RobotsRow(msgspec.Struct, array_like=True):

@@ -161,7 +161,7 @@ class MarkedText:
         self.begins = _places(parts)  # for each block, and for what comes before the first: which line it begins
         self.is_aligned = len(self.begins) == len(tags) + 1  # else some marks are the page's own
         self._are_marks_ours = self.is_aligned and all(
-            marked.count(mark) == regions.count(mark.encode()) for mark in (REGION, LEAVE)
+            _count(marked, mark) == regions.count(mark.encode()) for mark in (REGION, LEAVE)
         )
         self._runs = list(chain.from_iterable(parts))
         self.lines = [line if "  " not in line else _BLANKS.sub(" ", line) for line in map(str.strip, self._runs)]
@@ -216,6 +216,14 @@ def _places(parts: list[list[str]]) -> list[int]:
         places += range(at + 1, at + len(part))
         at += len(part)
     return places
+
+
+def _count(text: str, mark: str) -> int:
+    """How often a mark stands in a text: seldom, so that finding the next beats looking at every letter."""
+    count, at = 0, text.find(mark)
+    while at >= 0:
+        count, at = count + 1, text.find(mark, at + 1)
+    return count
 
 
 def _plain_spaces(text: str) -> str:
