@@ -67,7 +67,7 @@ class _Visit(NamedTuple):
 
 
 class CurlFetcher:
-    def __init__(
+    def __init__(  # noqa: PLR0913 what it works with
         self,
         *,
         settings: Fetch,

@@ -160,7 +160,7 @@ class _Day:
             count = len(links)
             added = ([page[0]] * count, targets, kinds, rels, texts, [page[2]] * count, refusals)
             for column, values in zip(self.links, added, strict=True):
-                column += values
+                column.extend(values)
 
     def tables(self) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
         yield "requests", list(zip(*self.requests, strict=True))

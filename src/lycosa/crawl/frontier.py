@@ -32,7 +32,11 @@ from lycosa.web.url import cut
 
 _BUFFER = 16
 _QUANTUM = 20  # leases of a host before another waiting one gets its place
+_UNNOTED_TURNS = 1_000_000
 _MANY_QUEUED = 20_000  # URLs of a host beyond which more of them go to the last lane
+
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class _Active:
@@ -50,7 +54,7 @@ class _Active:
 
 
 class Frontier:
-    def __init__(
+    def __init__(  # noqa: PLR0913 what it works with
         self,
         store: Store,
         rules: Rules,
@@ -82,7 +86,8 @@ class Frontier:
     def _load(self) -> None:
         self.stats.update(read_counts(self._store.get("meta", b"stats")))
         turn = self._store.get("meta", b"turn")
-        self._turn = int.from_bytes(turn, "big") + 1_000_000 if turn else 0  # past all that a crash left unrecorded
+        # Past all that a crash left unrecorded.
+        self._turn = self._turn_noted = int.from_bytes(turn, "big") + _UNNOTED_TURNS if turn else 0
         self._waiting = sum(1 for _ in self._store.scan("waiting"))
 
     def interrupted(self) -> list[LeaseRow]:
@@ -254,7 +259,10 @@ class Frontier:
             # Hosts that turned out to have nothing left have made room for others.
             elif not has_new and not (self._has_room() and self._activate()):
                 break
-        self._write(changes)
+        if len(changes) == len(found):  # leases and nothing else: no count has changed
+            self._store.write(changes)
+        else:
+            self._write(changes)
         return found
 
     def _next(self, now: float, changes: list[Change]) -> Lease | None:
@@ -533,10 +541,11 @@ class Frontier:
             changes.clear()
 
     def _bookkeeping(self) -> list[Change]:
-        return [
-            ("meta", b"stats", msgspec.msgpack.encode(dict(self.stats))),
-            ("meta", b"turn", self._turn.to_bytes(8, "big")),
-        ]
+        noted: list[Change] = [("meta", b"stats", _encode(self.stats))]
+        if self._turn >= self._turn_noted:
+            self._turn_noted = self._turn + _UNNOTED_TURNS // 2
+            noted.append(("meta", b"turn", self._turn_noted.to_bytes(8, "big")))
+        return noted
 
     @property
     def active_hosts(self) -> int:

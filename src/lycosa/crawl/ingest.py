@@ -207,7 +207,7 @@ class Ingest:
             told.near_of = self._claims.url_at(near)
             effect.counts["near"] += 1
 
-    def _follow(  # noqa: PLR0913
+    def _follow(
         self, row: UrlRow, lease: Lease, base: str, said: list[Link], nofollow: bool, counts: Counter[str]
     ) -> tuple[list[Candidate], list[LinkFound]]:
         """The links to go after, and all links with what became of them."""

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from lycosa.crawl.claims import Claims
 from lycosa.crawl.forget import FORGOTTEN
 from lycosa.crawl.rows import HostRow, LeaseRow, RobotsRow, UrlRow, read_counts, read_text, unpack

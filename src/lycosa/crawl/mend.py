@@ -33,7 +33,7 @@ class Mend:
         return self._queue_again((key, row) for key, row in rows if self._is_lost(row))
 
     def all(self, synced_at: float) -> int:
-        """Look at every page: what was settled since `synced_at` may be lost, and nobody knows which pages those are."""
+        """Look at every page: what was settled since `synced_at` may be lost, and nobody knows which pages."""
         rows = ((key, unpack(value, UrlRow)) for key, value in self._store.scan("urls"))
         lost = [(key, row) for key, row in rows if self._is_lost(row) or _is_later(row, synced_at)]
         return self._queue_again(lost)

@@ -41,6 +41,7 @@ class Rules:
         self._agent = agent
         self._rows: OrderedDict[str, RobotsRow] = OrderedDict()
         self._matchers: OrderedDict[str, Matcher] = OrderedDict()
+        self._open = Robots.parse(b"").matcher(agent)  # what hosts without rules allow
 
     def row(self, origin: str) -> RobotsRow | None:
         row = self._rows.get(origin)
@@ -57,10 +58,11 @@ class Rules:
         row = self.row(origin)
         if row is None or row.state == "closed":
             return None
+        if not row.body:
+            return self._open
         matcher = self._matchers.get(origin)
         if matcher is None:
-            body = zlib.decompress(row.body) if row.body else b""
-            matcher = self._matchers[origin] = Robots.parse(body).matcher(self._agent)
+            matcher = self._matchers[origin] = Robots.parse(zlib.decompress(row.body)).matcher(self._agent)
             if len(self._matchers) > _CACHED:
                 self._matchers.popitem(last=False)
         return matcher
