@@ -275,7 +275,8 @@ class Crawl:
         await asyncio.to_thread(self._store.sync)
         if self.feed.is_full or self.clock.now() - self._flushed_at > _FLUSH_S:
             self._flushed_at = self.clock.now()
-            await asyncio.to_thread(self.feed.flush, self.feed.seal())
+            self.feed.seal()
+            await asyncio.to_thread(self.feed.flush)
 
     async def _watch_room(self) -> None:
         limits = self.settings.disk
@@ -321,7 +322,8 @@ class Crawl:
             if self._records is not None:
                 parts.callback(self._records.close)
             parts.callback(self._bodies.close)
-            self.feed.flush(self.feed.seal())
+            self.feed.seal()
+            self.feed.flush()
 
 
 def _log(url: str, error: Exception) -> None:

@@ -38,7 +38,8 @@ class Desk:
         self.store.write([self.feed.put(request, page, links)])
 
     def flush(self) -> None:
-        self.feed.flush(self.feed.seal())
+        self.feed.seal()
+        self.feed.flush()
 
     def in_files(self, table: str) -> list[dict[str, Any]]:
         return list(read_tables(self.directory / "tables", table))

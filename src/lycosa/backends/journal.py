@@ -1,6 +1,6 @@
 """A journal: numbered entries in files that only grow, until they are no longer needed.
 
-    NAME-FIRST.log      a segment: entries FIRST, FIRST + 1, …, each as length, CRC-32 and bytes
+    NAME-FIRST.log      a segment: its version, then entries FIRST, FIRST + 1, …, each as length, CRC-32 and bytes
 
 What `append` returned from survives the death of the process; what was appended before `sync` returned survives the
 death of the machine. A torn or damaged tail is cut when the journal is opened, and so is what its owner does not
@@ -19,6 +19,7 @@ from isal.isal_zlib import crc32
 
 from lycosa.errors import LycosaError
 
+_VERSION = b"lycosa journal 1\n"
 _HEAD = struct.Struct("<II")
 _LONGEST_ENTRY = 256 << 20
 
@@ -99,21 +100,21 @@ class Journal:
         path = self._directory / f"{self._name}-{self.last + 1:012d}.log"
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+            self._end = os.write(self._fd, _VERSION)
         except OSError as error:
             raise self._trouble(error) from error
-        self._end = 0
 
     def _cut_to(self, last: int) -> int:
         found = 0
         for segment in _segments(self._directory, self._name):
-            number, end = segment.first - 1, 0
+            number, end = segment.first - 1, len(_VERSION)
             with segment.path.open("rb") as file:
                 for entry in _entries_of(file):
                     if number >= last:
                         break
                     number += 1
                     end += _HEAD.size + len(entry)
-            if end == 0:
+            if number < segment.first:
                 segment.path.unlink()
             else:
                 os.truncate(segment.path, end)
@@ -148,6 +149,9 @@ def _segments(directory: Path, name: str) -> list[_Segment]:
 
 
 def _entries_of(file: BinaryIO) -> Iterator[bytes]:
+    version = file.read(len(_VERSION))
+    if version != _VERSION and len(version) == len(_VERSION):
+        raise JournalTrouble(f"{file.name} was written by another version of Lycosa: use that one to end the crawl")
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         length, check = _HEAD.unpack(head)
         entry = file.read(length) if length <= _LONGEST_ENTRY else b""

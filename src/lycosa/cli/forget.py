@@ -115,7 +115,8 @@ class _Eraser:
         """Let all rows be in files, where they can be dealt with."""
         journal = Journal(self._journal, SHARD, settled_to(self._store))
         feed = Feed(self._store, journal, ParquetTables(self._tables, SHARD))
-        feed.flush(feed.seal())
+        feed.seal()
+        feed.flush()
         feed.close()
 
     # -- finding -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from lycosa.ports import Change, Journal, Store, Tables
 
 _SETTLED, _FED = b"settled", b"fed"  # in `meta`: the last entry that counts, and the last that is in files
 _FILE_BYTES = 8 << 20  # of entries that make a file
+_RUN_AT_ONCE = 1_000  # entries that a crash left, in a file
 
 
 class PageRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -84,10 +86,12 @@ COLUMNS = {
 }
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[list[Any], list[Any] | None, list[list[Any]]]).decode
+_decode = msgspec.msgpack.Decoder(tuple[RequestRow, PageRow | None, list[list[Any]]]).decode
 
 
 class Feed:
+    """What waits is in the journal and, for the next flush, in memory: about one file of it."""
+
     def __init__(self, store: Store, journal: Journal, tables: Tables) -> None:
         self._store = store
         self._journal = journal
@@ -95,10 +99,17 @@ class Feed:
         self._fed = flushed_to(store)
         tables.drop_after(self._fed)
         journal.drop_to(self._fed)
+        self._open = _Run(self._fed)
+        self._sealed: list[_Run] = []
+        for number, value in journal.read(self._fed, journal.last):
+            self._open.add(number, *_decode(value))
+            if number % _RUN_AT_ONCE == 0:
+                self._seal_run()
 
     def put(self, request: RequestRow, page: PageRow | None = None, links: Sequence[LinkFound] = ()) -> Change:
         """Append an entry; the change that makes it count belongs into the batch that settles the request."""
         number = self._journal.append(_encode((request, page, links)))
+        self._open.add(number, request, page, links)
         return ("meta", _SETTLED, number.to_bytes(8, "big"))
 
     @property
@@ -106,34 +117,26 @@ class Feed:
         """Is there enough for a file?"""
         return self._journal.open_bytes >= _FILE_BYTES
 
-    def seal(self) -> int:
-        """The number of the last entry to be flushed now. To be called between batches, never during one."""
-        return self._journal.seal()
+    def seal(self) -> None:
+        """What was put so far is to be flushed. To be called between batches, never during one."""
+        self._journal.seal()
+        self._seal_run()
 
-    def flush(self, until: int) -> None:
-        """Write the entries up to one that `seal` named into files. May run in a thread beside `put`."""
-        while self._fed < until:
-            self._flush_file(until)
+    def _seal_run(self) -> None:
+        if self._open.entries:
+            self._sealed.append(self._open)
+            self._open = _Run(self._open.last)
 
-    def _flush_file(self, until: int) -> None:
-        first, last, size = self._fed + 1, until, 0
-        days: dict[str, _Day] = {}
-        for number, value in self._journal.read(self._fed, until):
-            request, page, links = _decode(value)
-            day = _day(request[3])
-            if day not in days:
-                days[day] = _Day()
-            days[day].add(request, page, links)
-            size += len(value)
-            if size >= _FILE_BYTES:
-                last = number
-                break
-        for name, day_rows in days.items():
-            for table, columns in day_rows.tables():
-                self._tables.write(table, columns, first, last, name)
-        self._store.write([("meta", _FED, last.to_bytes(8, "big"))])
-        self._fed = last
-        self._journal.drop_to(last)
+    def flush(self) -> None:
+        """Write what is sealed into files. May run in a thread beside `put`; after a failure it can be tried again."""
+        while self._sealed:
+            run = self._sealed[0]
+            for day, table, columns in run.tables():
+                self._tables.write(table, columns, run.first, run.last, day)
+            self._store.write([("meta", _FED, run.last.to_bytes(8, "big"))])
+            self._fed = run.last
+            self._journal.drop_to(run.last)
+            del self._sealed[0]
 
     def sync(self) -> None:
         self._journal.sync()
@@ -142,32 +145,51 @@ class Feed:
         self._journal.close()
 
 
-class _Day:
-    """The rows of one day; links by column, because they are most of the work."""
+class _Run:
+    """A run of entries that become one file of each table, or one for each day."""
 
-    def __init__(self) -> None:
-        self.requests: list[Sequence[Any]] = []
-        self.pages: list[Sequence[Any]] = []
-        self.links: list[list[Any]] = [[] for _ in LINK_COLUMNS]
+    def __init__(self, after: int) -> None:
+        self.first = after + 1
+        self.last = after
+        self.entries: list[tuple[RequestRow, PageRow | None, Sequence[Sequence[Any]]]] = []
 
-    def add(self, request: Sequence[Any], page: Sequence[Any] | None, links: Sequence[Sequence[Any]]) -> None:
-        self.requests.append(request)
-        if page is None:
-            return
-        self.pages.append(page)
-        if links:
+    def add(
+        self, number: int, request: RequestRow, page: PageRow | None = None, links: Sequence[Sequence[Any]] = ()
+    ) -> None:
+        self.last = number
+        self.entries.append((request, page, links))
+
+    def tables(self) -> Iterator[tuple[str, str, Sequence[Sequence[Any]]]]:
+        """Day, table and columns of each file."""
+        days: dict[str, list[tuple[RequestRow, PageRow | None, Sequence[Sequence[Any]]]]] = {}
+        for entry in self.entries:
+            days.setdefault(_day(entry[0].started_at), []).append(entry)
+        for day, entries in days.items():
+            yield day, "requests", _columns([request for request, _, _ in entries])
+            pages = [page for _, page, _ in entries if page is not None]
+            if pages:
+                yield day, "pages", _columns(pages)
+            links = _link_columns(entries)
+            if links[0]:
+                yield day, "links", links
+
+
+def _columns(rows: Sequence[msgspec.Struct]) -> list[tuple[Any, ...]]:
+    return list(zip(*map(msgspec.structs.astuple, rows), strict=True))
+
+
+def _link_columns(
+    entries: Sequence[tuple[RequestRow, PageRow | None, Sequence[Sequence[Any]]]],
+) -> list[list[Any]]:
+    columns: list[list[Any]] = [[] for _ in LINK_COLUMNS]
+    for _, page, links in entries:
+        if page is not None and links:
             targets, kinds, rels, texts, refusals = zip(*links, strict=True)
             count = len(links)
-            added = ([page[0]] * count, targets, kinds, rels, texts, [page[2]] * count, refusals)
-            for column, values in zip(self.links, added, strict=True):
+            added = ([page.url] * count, targets, kinds, rels, texts, [page.fetched_at] * count, refusals)
+            for column, values in zip(columns, added, strict=True):
                 column.extend(values)
-
-    def tables(self) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
-        yield "requests", list(zip(*self.requests, strict=True))
-        if self.pages:
-            yield "pages", list(zip(*self.pages, strict=True))
-        if self.links[0]:
-            yield "links", self.links
+    return columns
 
 
 def settled_to(store: Store) -> int:
@@ -182,17 +204,21 @@ def flushed_to(store: Store) -> int:
 
 def rows_of(entries: Iterable[tuple[int, bytes]], table: str) -> Iterator[dict[str, Any]]:
     """The rows of a table in these entries; times are Unix seconds."""
-    names = COLUMNS[table]
     for _, value in entries:
         request, page, links = _decode(value)
         if table == "requests":
-            yield dict(zip(names, request, strict=False))
+            yield msgspec.structs.asdict(request)
         elif page is not None and table == "pages":
-            yield dict(zip(names, page, strict=False))
+            yield msgspec.structs.asdict(page)
         elif page is not None:
             for target, kind, rel, text, why in links:
-                yield dict(zip(names, (page[0], target, kind, rel, text, page[2], why), strict=True))
+                yield dict(zip(LINK_COLUMNS, (page.url, target, kind, rel, text, page.fetched_at, why), strict=True))
+
+
+@lru_cache(4)
+def _name_of_day(number: int) -> str:
+    return datetime.datetime.fromtimestamp(number * 86_400, datetime.UTC).strftime("%Y-%m-%d")
 
 
 def _day(at: float) -> str:
-    return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d")
+    return _name_of_day(int(at // 86_400))
