@@ -135,6 +135,9 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     domain_pages: Annotated[Positive, Meta(description="pages of one registered domain")] = 100_000
     host_pages: Annotated[Positive | None, Meta(description="pages of one host")] = None
+    day_pages: Annotated[
+        Positive | None, Meta(description="pages in a day of UTC; the same command goes on the next day")
+    ] = None
 
 
 class Disk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

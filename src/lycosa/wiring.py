@@ -27,6 +27,7 @@ from lycosa.backends.room import check_room, size_of
 from lycosa.backends.steady import SteadyClock
 from lycosa.backends.system import SystemClock, keep_freed_memory
 from lycosa.config import Settings
+from lycosa.crawl.allowance import Limits
 from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.claims import Claims
 from lycosa.crawl.feed import Feed, RequestRow, flushed_to, rows_of, settled_to
@@ -156,12 +157,8 @@ class Crawl:
             on_page,
             on_reply,
         )
-        self.loop = Loop(
-            parts,
-            slots=settings.fetch.slots,
-            max_pages=settings.crawl.max_pages,
-            max_bytes_per_s=settings.network.max_rate,
-        )
+        limits = Limits(settings.crawl.max_pages, settings.budget.day_pages, settings.network.max_rate)
+        self.loop = Loop(parts, slots=settings.fetch.slots, limits=limits)
         self._control = ControlServer(directory, self._answer)
         self._ending = asyncio.Event()
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from lycosa.crawl.allowance import Allowance, Limits
 from lycosa.crawl.feed import Feed, RequestRow
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
@@ -54,9 +55,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class Loop:
-    def __init__(
-        self, parts: Parts, *, slots: int, max_pages: int | None = None, max_bytes_per_s: int | None = None
-    ) -> None:
+    def __init__(self, parts: Parts, *, slots: int, limits: Limits) -> None:
         self.frontier = parts.frontier
         self._rules = parts.rules
         self._ingest = parts.ingest
@@ -69,9 +68,7 @@ class Loop:
         self._on_reply = parts.on_reply
         self.stumbled = parts.stumbled
         self._slots = slots
-        self._max_pages = max_pages
-        self._max_bytes_per_s = max_bytes_per_s
-        self._began_at, self._began_bytes = self._clock.now(), self.frontier.stats["downloaded"]
+        self.allowance = Allowance(limits, self.frontier.stats, self._clock.now)
         self._visits: set[asyncio.Task[None]] = set()
         self._stir = asyncio.Event()
         self._obstacle: Exception | None = None
@@ -115,29 +112,13 @@ class Loop:
                     await self._stir.wait()
 
     def _start_visits(self) -> None:
-        if self._stopping or self._failure is not None or self._is_too_fast():
+        if self._stopping or self._failure is not None or self.allowance.is_too_fast():
             return
-        most = min(self._slots - len(self._visits), self._budget_left())
+        most = min(self._slots - len(self._visits), self.allowance.pages_left(len(self._visits)))
         for lease in self.frontier.leases(self._clock.now(), most) if most > 0 else ():
             visit = asyncio.create_task(self._visit(lease))
             self._visits.add(visit)
             visit.add_done_callback(self._ended)
-
-    def _is_too_fast(self) -> bool:
-        """Has more been received than the machine may? A second's worth may come at once."""
-        if self._max_bytes_per_s is None:
-            return False
-        received = self.frontier.stats["downloaded"] - self._began_bytes
-        return received > self._max_bytes_per_s * (self._clock.now() - self._began_at + 1.0)
-
-    def _budget_left(self) -> int:
-        """How many visits may be started before the crawl's pages are used up."""
-        if self._max_pages is None:
-            return self._slots
-        return self._max_pages - self.frontier.stats["fetched"] - len(self._visits)
-
-    def _has_budget(self) -> bool:
-        return self._budget_left() > 0
 
     def _ended(self, visit: asyncio.Task[None]) -> None:
         self._visits.discard(visit)
@@ -146,15 +127,17 @@ class Loop:
         self._stir.set()
 
     def _until_ready_s(self) -> float:
-        if len(self._visits) >= self._slots or self._is_too_fast():
+        if len(self._visits) >= self._slots or self.allowance.is_too_fast():
             return _GLANCE_S
         ready_at = self.frontier.next_ready()
         return _GLANCE_S if ready_at is None else min(_GLANCE_S, max(0.001, ready_at - self._clock.now()))
 
     def _idle_s(self) -> float | None:
         """With nothing under way: how long to sleep, or None if this is the end."""
-        if self._stopping or not self._has_budget():
+        if self._stopping or self.allowance.pages_left(0) <= 0:
             return None
+        if self.allowance.is_too_fast():
+            return _GLANCE_S
         ready_at = self.frontier.next_ready()
         if ready_at is None or ready_at - self._clock.now() > PATIENCE_S:
             return None
@@ -163,9 +146,9 @@ class Loop:
     def _end(self) -> Ended:
         if self._obstacle is not None:
             raise self._obstacle
-        if self._stopping:
+        if self._stopping or self.allowance.is_day_over():
             return "stopped"
-        if self._has_budget():
+        if self.allowance.pages_left(0) > 0:
             self.frontier.park("waiting")  # all that is left would keep us waiting too long
         return "finished"
 
@@ -210,6 +193,7 @@ class Loop:
         )
         effect.changes.append(self._feed.put(request, effect.page, effect.links))
         effect.counts["requests"] += 1
+        self.allowance.count(effect.counts["fetched"])
         self.frontier.settle(lease, effect, now)
 
     def _effect(self, lease: Lease, outcome: Outcome, now: float) -> Effect:
