@@ -35,9 +35,19 @@ say lycosa try extract "$work/page.html" --url http://127.0.0.1/
 if [ -f "$work/sitemap.xml" ]; then say lycosa try sitemap "$work/sitemap.xml"; fi
 say lycosa try url 'not a url'  || true
 seed=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["seeds"][0])' "$work/web.json")
-say lycosa crawl "$seed" --scope web --delay 0s -s 'polite.own_hosts=["127.0.0.0/8"]' --dir "$work/crawl"
+own='polite.own_hosts=["127.0.0.0/8"]'
+say lycosa try fetch "$seed" -s "$own" -s polite.delay=0
+say lycosa crawl "$seed" --scope web --delay 0s -s "$own" --max-pages 50 --plan
+say lycosa crawl "$seed" --scope web --delay 0s -s "$own" --dir "$work/crawl"
 say lycosa status --dir "$work/crawl"
 say lycosa pages --limit 5 --dir "$work/crawl"
 say lycosa explain "$seed" --dir "$work/crawl"
-say lycosa verify --dir "$work/crawl"
+say lycosa report politeness --dir "$work/crawl"
+say lycosa report traps --dir "$work/crawl"
+say lycosa export parquet "$work/tables" --dir "$work/crawl"
+say lycosa export wacz "$work/crawl.wacz" --dir "$work/crawl"
+say lycosa host 127.32.0.2 --delay 5s --until 2h --dir "$work/crawl"
+say lycosa backup "$work/copy" --dir "$work/crawl"
+say lycosa forget 127.32.0.3 --yes --dir "$work/copy"
+say lycosa verify --dir "$work/copy"
 printf '\nThat was a tour. `lycosa --help` shows the rest.\n'

@@ -33,7 +33,7 @@ class Desk:
     def put(self, number: int, at: float = 1.0) -> None:
         url = f"http://a/{number}"
         page = PageRow(url=url, host="a", fetched_at=at, status=200, outcome="fetched", text=f"text {number}")
-        links = [LinkFound(f"http://a/{number}/x", "a", "", "x", None), LinkFound("http://b/", "a", "", "b", "scope")]
+        links: list[LinkFound] = [(f"http://a/{number}/x", "a", "", "x", None), ("http://b/", "a", "", "b", "scope")]
         request = RequestRow("a", url, "192.0.2.1", at, at + 0.5, 200, "page", "fetched", 10, None)
         self.store.write([self.feed.put(request, page, links)])
 
@@ -97,11 +97,11 @@ class Dying(ParquetTables):
         super().__init__(directory, "s")
         self.lives = lives
 
-    def write(self, table: str, columns: Sequence[Sequence[Any]], first: int, last: int, day: str) -> None:
+    def write(self, table: str, shaped: Sequence[Any], first: int, last: int, day: str) -> None:
         if self.lives == 0:
             raise KeyboardInterrupt
         self.lives -= 1
-        super().write(table, columns, first, last, day)
+        super().write(table, shaped, first, last, day)
 
 
 @pytest.mark.parametrize("lives", [0, 1, 2])

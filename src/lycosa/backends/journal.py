@@ -9,6 +9,7 @@ acknowledge. Readers need no lock: they see whole entries, as far as there are a
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
@@ -88,7 +89,8 @@ class Journal:
         for number, segment in enumerate(segments):
             end = segments[number + 1].first - 1 if number + 1 < len(segments) else self.last
             is_open = self._fd >= 0 and number + 1 == len(segments)
-            if end <= last and not is_open:
+            # One that begins beyond `last` may just have been begun, in another thread than this one.
+            if segment.first <= last and end <= last and not is_open:
                 segment.path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -101,7 +103,10 @@ class Journal:
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
             self._end = os.write(self._fd, _VERSION)
+            if self._end < len(_VERSION):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
+            self.close()  # or the next entry would follow half a beginning: as it is, the file is begun anew
             raise self._trouble(error) from error
 
     def _cut_to(self, last: int) -> int:
@@ -150,6 +155,8 @@ def _segments(directory: Path, name: str) -> list[_Segment]:
 
 def _entries_of(file: BinaryIO) -> Iterator[bytes]:
     version = file.read(len(_VERSION))
+    if not any(version):
+        return  # not even the beginning: zeros are what a power failure leaves
     if version != _VERSION and len(version) == len(_VERSION):
         raise JournalTrouble(f"{file.name} was written by another version of Lycosa: use that one to end the crawl")
     while len(head := file.read(_HEAD.size)) == _HEAD.size:

@@ -9,6 +9,7 @@ source rows costs nothing. Every file carries the format version and its range; 
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -110,14 +111,20 @@ class ParquetTables:
         # Arrow's own allocator gives memory back and asks for it again with every file: half of a flush's system time.
         pa.set_memory_pool(pa.system_memory_pool())
 
-    def write(self, table: str, columns: Sequence[Sequence[Any]], first: int, last: int, day: str) -> None:
-        write_columns(self._directory, table, columns, first, last, day, name=self._name)
+    def shape(self, table: str, columns: Sequence[Sequence[Any]]) -> pa.Table:
+        return _table(columns, _schema(table))
+
+    def write(self, table: str, shaped: Sequence[pa.Table], first: int, last: int, day: str) -> None:
+        _write(self._directory, table, pa.concat_tables(shaped), (first, last), day, self._name)
 
     def drop_after(self, last: int) -> None:
         for table in SCHEMAS:
             for file in list_files(self._directory, table):
                 if file.path.name.startswith(f"{self._name}-") and file.last > last:
                     file.path.unlink()
+            # What a killed writer left half written: nobody reads it, and `forget` would not find what is in it.
+            for left in (self._directory / table).rglob(f".{glob.escape(self._name)}-*.part"):
+                left.unlink(missing_ok=True)
 
 
 def write_table(  # noqa: PLR0913 what the path of a file is made of
@@ -149,14 +156,18 @@ def write_columns(  # noqa: PLR0913 what the path of a file is made of
     name: str = "part",
 ) -> Path:
     """As `write_table`, given a sequence of values for each column in order: the fast way."""
-    schema = _schema(table)
+    content = _table(columns, _schema(table))
+    return _write(directory, table, content, (first, last), day, name)
+
+
+def _write(directory: Path, table: str, content: pa.Table, numbers: tuple[int, int], day: str, name: str) -> Path:
+    first, last = numbers
     folder = directory / table / f"date={day}"
     path = folder / f"{name}-{first:012d}-{last:012d}.parquet"
     about = {_FORMAT_KEY: str(FORMAT), _FIRST_KEY: str(first), _LAST_KEY: str(last)}
-    content = _table(columns, schema)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _put(path, [content], schema.with_metadata(about))
+        _put(path, [content], _schema(table).with_metadata(about))
         for changed in (folder.parent, directory):
             _sync_directory(changed)
     except OSError as error:
@@ -308,6 +319,17 @@ def _column(values: Sequence[Any], field: pa.Field) -> pa.Array:
         # What pages say may hold half a character, which no UTF-8 file can.
         values = [value if value is None else value.encode("utf-8", "replace").decode() for value in values]
         return pa.array(values, field.type)
+    except (pa.ArrowInvalid, OverflowError):
+        # A number that does not fit is unknown: better than a row that keeps all others from ever being written.
+        return pa.array([value if _fits(value, field.type) else None for value in values], field.type)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        pa.scalar(value, kind)
+    except (pa.ArrowInvalid, OverflowError):
+        return False
+    return True
 
 
 def _table_file(path: Path) -> TableFile:

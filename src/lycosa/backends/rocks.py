@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import fcntl
 import itertools
+import os
 import shutil
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -37,6 +39,8 @@ from lycosa.ports import Change
 FAMILIES = ("urls", "queue", "hosts", "waiting", "due", "robots", "leases", "content", "near", "feed", "seen", "meta")
 _SCANNED = ("queue", "waiting", "due", "feed", "seen")  # in order, not by key: a filter would be of no use
 _COPIED = 1_000  # rows a batch
+_FLOCK = struct.Struct("hhqqi4x")  # Linux: kind, whence, start, length, process
+_written: set[Path] = set()  # stores that this process holds for writing
 _ROOM_BYTES = 64 << 20  # to go on after the disk was full: opening writes what was in memory to tables
 
 
@@ -72,6 +76,8 @@ class RocksStore:
             self._handles = {name: self._db.get_column_family_handle(name) for name in FAMILIES}
         except Exception as error:  # rocksdict has no class of its own for these
             raise _explain(error, self._path) from None
+        if not self._is_read_only:
+            _written.add(self._path.resolve())
 
     def get(self, family: str, key: bytes) -> bytes | None:
         try:
@@ -183,6 +189,8 @@ class RocksStore:
     def close(self) -> None:
         self._families.clear()
         self._handles.clear()
+        if not self._is_read_only:
+            _written.discard(self._path.resolve())
         try:
             self._db.close()
         except DbClosedError:
@@ -193,15 +201,22 @@ class RocksStore:
 
 
 def is_in_use(path: Path) -> bool:
-    """Does a process hold this store for writing?"""
+    """Does a process hold this store for writing?
+
+    The lock is only asked about, never taken: whoever starts a crawl at the same moment must not find it taken. And not
+    even that where we hold it ourselves: the system lets go of a process's lock when it closes any file on it.
+    """
+    if path.resolve() in _written:
+        return True
     try:
         with (path / "LOCK").open("r+b") as lock:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, *_ = _FLOCK.unpack(fcntl.fcntl(lock, fcntl.F_GETLK, asked))
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return False
+    return bool(kind != fcntl.F_UNLCK)
 
 
 def _explain(error: Exception, path: Path) -> Exception:

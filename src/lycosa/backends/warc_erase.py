@@ -23,7 +23,6 @@ from lycosa.backends.warc_read import (
     Group,
     StoredResponse,
     Unreadable,
-    decode,
     iter_groups,
     iter_records,
     stored_response,
@@ -148,12 +147,6 @@ def write_again(writer: WarcWriter, visit: Group, payload: bytes, original: Orig
     response = _response(visit, stored, payload)
     written = writer.append(Visit(response, sha256(payload).digest(), original, _notes(visit)))
     return Kept(stored.url, written)
-
-
-def content_hash_of(group: Group) -> bytes:
-    """SHA-256 of the decoded body of a response."""
-    stored = stored_response(group.answer)
-    return sha256(decode(stored.payload, stored.coding)).digest()
 
 
 def read_group(path: Path, start: int) -> Group:

@@ -24,7 +24,7 @@ def config() -> None:
 @with_settings
 @as_json
 def show(settings: Settings, as_json: bool) -> None:
-    """Print the effective settings, as a TOML file that can be edited and used."""
+    """Print the effective settings, as TOML. The output can be edited and used."""
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(settings, enc_hook=lambda value: value.real)))
     else:

@@ -17,6 +17,7 @@ import uvloop
 from lycosa import config
 from lycosa.backends.rocks import is_in_use
 from lycosa.backends.room import check_room
+from lycosa.backends.system import keep_what_is_loaded
 from lycosa.cli.columns import show_pairs
 from lycosa.cli.look import status_lines
 from lycosa.cli.opened import opened
@@ -42,13 +43,13 @@ _ROOM_S = 2.0  # how often a full disk is looked at
     show_default=True,
     help="Where the crawl lives; one that is there is resumed.",
 )
-@click.option("--scope", type=click.Choice(["host", "domain", "web"]), help="How far links are followed.")
+@click.option("--scope", type=click.Choice(["host", "domain", "web"]), help="How far to follow links; host by default.")
 @click.option("--include", multiple=True, metavar="RULE", help="Crawl only what a rule matches; may be repeated.")
 @click.option("--exclude", multiple=True, metavar="RULE", help="Never crawl what a rule matches; may be repeated.")
 @click.option("--max-pages", type=int, help="Stop after so many pages.")
 @click.option("--max-depth", type=int, help="Follow links at most so far from a seed.")
-@click.option("--delay", help="Least time between requests to a host, like 2s.")
-@click.option("--processes", type=int, help="How many processes crawl.")
+@click.option("--delay", help="Least time between requests to a host; 2s by default.")
+@click.option("--processes", type=int, help="How many processes crawl; this version uses one.")
 @click.option("--contact", help="A URL or mail address where site owners reach you.")
 @click.option("--plan", is_flag=True, help="Crawl nothing: ask for robots.txt only and show what would be done.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Read settings from a TOML file.")
@@ -59,6 +60,8 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
 
     Ends when nothing is left or the budget is used up. Ctrl-C stops it cleanly; the same command goes on where it
     stopped, also after a crash.
+
+    For example: lycosa crawl https://example.org/ --max-pages 100 --contact https://example.com/about-our-crawler
     """
     settings = _settings(directory, flags)
     named = [*seeds, *_read_seeds(seeds_file)]
@@ -96,6 +99,7 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
     try:
         (directory / "lycosa.toml").write_text(config.show(settings))
         started, before = time.monotonic(), Counter(job.frontier.stats)
+        keep_what_is_loaded()
         ended = uvloop.run(_run(job))
         elapsed_s = time.monotonic() - started
         job.set_state(ended, before_s + elapsed_s)
@@ -103,7 +107,7 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
     finally:
         job.close()
     if ended == "finished" and job.frontier.stats["requests"] == before["requests"]:
-        click.echo("lycosa: nothing was left to do; new seeds, a wider scope or a larger --max-pages go on", err=True)
+        click.echo("lycosa: nothing was left to do; new seeds or a larger --max-pages go on", err=True)
     if as_json:
         click.echo(json.dumps(summary))
     else:

@@ -43,7 +43,7 @@ as_json_lines = click.option("--json", "as_json", is_flag=True, help="Write a JS
 
 
 def in_time(command: _Command) -> _Command:
-    since = click.option("--since", help="Only from this date on.")
+    since = click.option("--since", help="Only from this date on, like 2026-01-31.")
     until = click.option("--until", help="Only before this date.")
     return since(until(command))
 
@@ -85,9 +85,10 @@ def export() -> None:
 def export_parquet(
     out: Path, directory: Path, host: str | None, since: str | None, until: str | None, as_json: bool
 ) -> None:
-    """Copy the tables pages, links and requests, those rows included that the crawl has not put in files yet.
+    """Copy the tables pages, links and requests.
 
-    OUT becomes a directory with one folder for each table, which DuckDB, Polars and Spark read as it is.
+    Rows that the crawl has not put in files yet are included. OUT becomes a directory with one folder for each table,
+    which DuckDB, Polars and Spark read as it is.
     """
     chosen = _chosen(host, since, until)
     with opened(directory) as crawl, fresh(out) as place:
@@ -158,7 +159,7 @@ def _timestamp(at: float) -> pa.Scalar:
 def export_cdxj(
     out: Path, directory: Path, host: str | None, since: str | None, until: str | None, as_json: bool
 ) -> None:
-    """Write one sorted index of all stored answers, by which pywb and others find them."""
+    """Write a sorted index of all stored answers, for pywb and others."""
     chosen = _chosen(host, since, until)
     stamps = [None if at is None else time.strftime("%Y%m%d%H%M%S", time.gmtime(at)) for at in chosen[1:]]
 
@@ -181,7 +182,10 @@ def export_cdxj(
 @click.option("--title", default="", help="What the package is called.")
 @as_json
 def export_wacz(out: Path, directory: Path, title: str, as_json: bool) -> None:
-    """Pack all stored answers, their index and a list of pages into one file that ReplayWeb.page opens."""
+    """Pack all of it into one file that ReplayWeb.page opens.
+
+    It holds the stored answers, their index and a list of pages.
+    """
     with opened(directory) as crawl, fresh(out) as place:
         seeds = (crawl.store.get("meta", b"seeds") or b"").decode().split("\n")
         about = About(
@@ -228,7 +232,7 @@ def _pages_of(crawl: Opened) -> Iterator[dict[str, Any]]:
 @of_host
 @as_json_lines
 def export_urls(out: Path, directory: Path, host: str | None, as_json: bool) -> None:
-    """Write every URL that is known, one a line; with --json its state and outcome as well."""
+    """Write every URL that is known, one a line. With --json its state and outcome as well."""
     chosen = _chosen(host)
     start, end = host_range(chosen.host) if chosen.host else (b"", None)
     with opened(directory) as crawl, _writing(out) as file:
@@ -259,7 +263,10 @@ def _url_told(row: Any) -> dict[str, Any]:
 def export_links(
     out: Path, directory: Path, host: str | None, since: str | None, until: str | None, as_json: bool
 ) -> None:
-    """Write every link found as CSV: source, target, kind, rel, text; with --json as JSON lines."""
+    """Write every link that was found, as CSV or JSON lines.
+
+    The columns are source, target, kind, rel and text.
+    """
     chosen = _chosen(host, since, until)
     columns = (*_LINK_COLUMNS, "discovered_at")
     with opened(directory) as crawl, _writing(out) as file:

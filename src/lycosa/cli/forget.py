@@ -20,7 +20,7 @@ from lycosa.backends.journal import Journal
 from lycosa.backends.parquet import ParquetTables
 from lycosa.backends.rocks import RocksStore
 from lycosa.backends.warc import Original, WarcWriter
-from lycosa.backends.warc_check import warc_files
+from lycosa.backends.warc_check import repair, warc_files
 from lycosa.backends.warc_read import Group
 from lycosa.cli.forget_tables import TableCleaner
 from lycosa.cli.opened import host_name, in_directory, settings_of
@@ -79,7 +79,7 @@ class _Found(NamedTuple):
     """What is to go, and who depends on it."""
 
     doomed: list[Span]
-    bodies: dict[tuple[str, str], tuple[Span, int, bytes]]  # by URL and date: where, offset of the answer, hash
+    bodies: dict[tuple[str, str], tuple[Span, int]]  # by URL and date: where, and the offset of the answer
     orphans: list[tuple[Span, tuple[str, str]]]  # visits of others, and whose body they refer to
 
 
@@ -97,12 +97,13 @@ class _Eraser:
         if begun is not None:
             self._finish(begun)
         self._flush()
+        if self._warcs.is_dir():
+            repair(self._warcs)  # a visit that a crash has torn is in no group that could be found and erased
         found = self._find(target)
         change = Forgetting(self._store, target)
         change.drop_rows()
         moved, claims = self._keep_for_others(found)
-        for key, (span, offset, content_hash) in found.bodies.items():
-            change.drop_claim(content_hash, span.file, offset, claims.get(key))
+        change.drop_claims({(span.file, offset): claims.get(key) for key, (span, offset) in found.bodies.items()})
         change.drop_fingerprints()
         change.point_anew(moved, {url: claim.url for (url, _), claim in claims.items()})
         spans = [*found.doomed, *(span for span, key in found.orphans if key in found.bodies)]
@@ -137,7 +138,7 @@ class _Eraser:
             found.doomed.append(span)
             if group.answer.kind == "response":
                 key = (url, fields.get("warc-date", ""))
-                found.bodies[key] = (span, group.answer.offset, warc_erase.content_hash_of(group))
+                found.bodies[key] = (span, group.answer.offset)
         elif group.answer.kind == "revisit":
             first = self._normal_of(fields.get("warc-refers-to-target-uri", ""))
             if first and target.covers(first):

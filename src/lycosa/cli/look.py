@@ -62,7 +62,7 @@ def _counts(counts: dict[str, int]) -> str:
 @click.option("--url", help="Only this page.")
 @click.option("--host", help="Only pages of this host.")
 @click.option("--prefix", default="", metavar="/PATH", help="Only pages whose path begins so.")
-@click.option("--since", help="Only pages fetched from this date on.")
+@click.option("--since", help="Only pages fetched from this date on, like 2026-01-31.")
 @click.option("--until", help="Only pages fetched before this date.")
 @click.option("--status", "http_status", type=int, help="Only pages with this HTTP status.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")

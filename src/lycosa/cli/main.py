@@ -60,7 +60,7 @@ class _Commands(click.Group):
 )
 @click.version_option(lycosa.__version__, prog_name="lycosa")
 def cli() -> None:
-    """A polite web crawler and the search engine that stands on it."""
+    """A polite web crawler."""
 
 
 def run(arguments: list[str] | None = None) -> None:

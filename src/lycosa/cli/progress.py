@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections import Counter, deque
@@ -97,10 +98,11 @@ class Progress:
 
     def __call__(self, job: Crawl) -> None:
         figures = self._meter.read(job.frontier.stats, job.frontier.active_hosts, time.monotonic())
-        if self._live is not None:
-            self._live.update(table(figures), refresh=True)
-        else:
-            click.echo(line(figures), file=self._stream)
+        with contextlib.suppress(OSError):  # nobody reads it any more: no reason to end the crawl
+            if self._live is not None:
+                self._live.update(table(figures), refresh=True)
+            else:
+                click.echo(line(figures), file=self._stream)
 
     def __enter__(self) -> Self:
         if self._live is not None:

@@ -39,7 +39,7 @@ _HOSTS_OF_A_RULE = 5
 
 @click.group()
 def report() -> None:
-    """Reports on a crawl: where attention went, whether it was polite, what was refused."""
+    """Show where attention went, if it was polite, what was refused."""
 
 
 most = click.option(
@@ -49,7 +49,7 @@ most = click.option(
 
 @report.command("hosts")
 @in_directory
-@click.option("--since", help="Only requests from this date on.")
+@click.option("--since", help="Only requests from this date on, like 2026-01-31.")
 @most
 @as_json
 def hosts(directory: Path, since: str | None, limit: int, as_json: bool) -> None:
@@ -152,7 +152,7 @@ def manners_for(settings: config.Settings, store: Store) -> manners.Manners:
 @most
 @as_json
 def traps(directory: Path, limit: int, as_json: bool) -> None:
-    """Show what was refused: by which rule, how often, and on whose pages."""
+    """Show what was refused, by which rule, and on whose pages."""
     with opened(directory) as crawl:
         rows = crawl.rows("links", ("source", "target", "refused"), pc.field("refused").is_valid())
         found = refusals(rows, crawl.look.stats(), host_of, min(limit, _HOSTS_OF_A_RULE))

@@ -33,7 +33,7 @@ def sim() -> None:
 )
 @as_json
 def serve_world(hosts: int, pages: int, seed: int, port: int, latency: float, as_json: bool) -> None:
-    """Serve a synthetic web until interrupted, each host on its own address under 127.0.0.0/8."""
+    """Serve a synthetic web until interrupted. Each host has an address of its own under 127.0.0.0/8."""
     world = World(WorldPlan(seed=seed, hosts=hosts, pages=pages))
     asyncio.run(_serve(world, port, latency, as_json))
 

@@ -38,7 +38,7 @@ def trying() -> None:
     See what Lycosa makes of a URL, a robots.txt, a page or a sitemap.
 
     ARG is a file, - for standard input, or a URL, which is fetched as a crawl would: robots.txt first, and with the
-    delay of its host. Nothing is kept.
+    delay of its host. That takes a contact: -s agent.contact=you@example.org. Nothing is kept.
     """
 
 
@@ -48,7 +48,7 @@ def trying() -> None:
 @with_settings
 @as_json
 def try_url(url: str, base: str | None, settings: Settings, as_json: bool) -> None:
-    """Show how a URL is read: its spelling, its normal form, its host and its key."""
+    """Show how a URL is read: spelling, normal form, host and key."""
     href = parse(url, base)
     normal = Normaliser(settings.urls.tracking, settings.urls.session).of_href(href)
     parts = cut(normal)
@@ -77,9 +77,9 @@ def try_url(url: str, base: str | None, settings: Settings, as_json: bool) -> No
 @with_settings
 @as_json
 def try_robots(arg: str, urls: tuple[str, ...], agent: str | None, settings: Settings, as_json: bool) -> None:
-    """Show what a robots.txt allows: URLs or paths, Crawl-delay, sitemaps.
+    """Show what a robots.txt allows, its Crawl-delay and sitemaps.
 
-    Exit code 1 if any of the URLs is forbidden.
+    A URL as ARG stands for the robots.txt of its host. Exit code 1 if any of the URLs is forbidden.
     """
     name = agent or settings.agent.name
     robots = Robots.parse(_rules_at(arg, settings) if is_url(arg) else read_input(arg))
@@ -115,9 +115,10 @@ def _rules_at(url: str, settings: Settings) -> bytes:
 @with_settings
 @as_json
 def try_fetch(url: str, settings: Settings, as_json: bool) -> None:
-    """Fetch one page as a crawl would, and show what came: status, headers, times, address.
+    """Fetch one page as a crawl would, and show what came.
 
-    robots.txt is asked first, and the delay of the host is kept between the two. Exit code 1 if there is no answer.
+    That is status, headers, times and address. robots.txt is asked first, and the delay of the host is kept between the
+    two. Exit code 1 if there is no answer.
     """
     answer = fetch_page(web_url(url), settings)
     if as_json:
@@ -166,7 +167,7 @@ def _show_reply(reply: Reply) -> None:
 @with_settings
 @as_json
 def try_extract(arg: str, url: str | None, content_type: str | None, settings: Settings, as_json: bool) -> None:
-    """Show what is read from an HTML page: metadata, links, headings and text."""
+    """Show what is read from a page: metadata, links, headings, text."""
     page = read_page(*_document(arg, url, content_type, settings))
     if as_json:
         click.echo(json.dumps(_told(page, settings), ensure_ascii=False))

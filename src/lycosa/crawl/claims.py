@@ -7,6 +7,8 @@ pages there are. What is returned as changes belongs into the batch that settles
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from lycosa.crawl.rows import UrlRow, unpack
@@ -43,6 +45,11 @@ class Claims:
     def first_with(self, content_hash: bytes) -> Claim | None:
         stored = self._store.get("content", content_hash)
         return _decode(stored) if stored is not None else None
+
+    def all(self) -> Iterator[tuple[bytes, Claim]]:
+        """Every claim with its hash."""
+        for content_hash, stored in self._store.scan("content"):
+            yield content_hash, _decode(stored)
 
     def claim(self, content_hash: bytes, claim: Claim) -> Change:
         return ("content", content_hash, _encode(claim))

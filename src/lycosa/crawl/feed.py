@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -20,7 +20,7 @@ from lycosa.ports import Change, Journal, Store, Tables
 
 _SETTLED, _FED = b"settled", b"fed"  # in `meta`: the last entry that counts, and the last that is in files
 _FILE_BYTES = 8 << 20  # of entries that make a file
-_RUN_AT_ONCE = 1_000  # entries that a crash left, in a file
+_SHAPED_AT_ONCE = 32  # entries that are in memory as values of Python
 
 
 class PageRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -68,16 +68,8 @@ class RequestRow(msgspec.Struct, array_like=True, gc=False):
     gap_s: float | None  # since the end of the answer before, of the same host
 
 
-class LinkFound(NamedTuple):
-    """A link of a page; the page itself is in the same entry."""
-
-    target: str
-    kind: str
-    rel: str
-    text: str
-    refused: str | None  # the rule that did not take it
-
-
+# A link of a page: target, kind, rel, text, and the rule that did not take it. The page itself is in the same entry.
+LinkFound = tuple[str, str, str, str, str | None]
 LINK_COLUMNS = ("source", "target", "kind", "rel", "text", "discovered_at", "refused")
 COLUMNS = {
     "pages": PageRow.__struct_fields__,
@@ -90,26 +82,18 @@ _decode = msgspec.msgpack.Decoder(tuple[RequestRow, PageRow | None, list[list[An
 
 
 class Feed:
-    """What waits is in the journal and, for the next flush, in memory: about one file of it."""
-
     def __init__(self, store: Store, journal: Journal, tables: Tables) -> None:
         self._store = store
         self._journal = journal
         self._tables = tables
         self._fed = flushed_to(store)
+        self._sealed = journal.last
         tables.drop_after(self._fed)
         journal.drop_to(self._fed)
-        self._open = _Run(self._fed)
-        self._sealed: list[_Run] = []
-        for number, value in journal.read(self._fed, journal.last):
-            self._open.add(number, *_decode(value))
-            if number % _RUN_AT_ONCE == 0:
-                self._seal_run()
 
     def put(self, request: RequestRow, page: PageRow | None = None, links: Sequence[LinkFound] = ()) -> Change:
         """Append an entry; the change that makes it count belongs into the batch that settles the request."""
         number = self._journal.append(_encode((request, page, links)))
-        self._open.add(number, request, page, links)
         return ("meta", _SETTLED, number.to_bytes(8, "big"))
 
     @property
@@ -119,24 +103,30 @@ class Feed:
 
     def seal(self) -> None:
         """What was put so far is to be flushed. To be called between batches, never during one."""
-        self._journal.seal()
-        self._seal_run()
-
-    def _seal_run(self) -> None:
-        if self._open.entries:
-            self._sealed.append(self._open)
-            self._open = _Run(self._open.last)
+        self._sealed = self._journal.seal()
 
     def flush(self) -> None:
         """Write what is sealed into files. May run in a thread beside `put`; after a failure it can be tried again."""
-        while self._sealed:
-            run = self._sealed[0]
-            for day, table, columns in run.tables():
-                self._tables.write(table, columns, run.first, run.last, day)
-            self._store.write([("meta", _FED, run.last.to_bytes(8, "big"))])
-            self._fed = run.last
-            self._journal.drop_to(run.last)
-            del self._sealed[0]
+        while self._fed < self._sealed:
+            self._flush_file(self._sealed)
+
+    def _flush_file(self, until: int) -> None:
+        first, last, size = self._fed + 1, until, 0
+        batch, parts = _Batch(), _Parts(self._tables)
+        for number, value in self._journal.read(self._fed, until):
+            batch.append(_decode(value))
+            if len(batch) >= _SHAPED_AT_ONCE:
+                parts.add(batch)
+                batch.clear()
+            size += len(value)
+            if size >= 2 * _FILE_BYTES:
+                last = number
+                break
+        parts.add(batch)
+        parts.write(first, last)
+        self._store.write([("meta", _FED, last.to_bytes(8, "big"))])
+        self._fed = last
+        self._journal.drop_to(last)
 
     def sync(self) -> None:
         self._journal.sync()
@@ -145,42 +135,41 @@ class Feed:
         self._journal.close()
 
 
-class _Run:
-    """A run of entries that become one file of each table, or one for each day."""
+_Entry = tuple[RequestRow, PageRow | None, list[list[Any]]]
+_Batch = list[_Entry]
 
-    def __init__(self, after: int) -> None:
-        self.first = after + 1
-        self.last = after
-        self.entries: list[tuple[RequestRow, PageRow | None, Sequence[Sequence[Any]]]] = []
 
-    def add(
-        self, number: int, request: RequestRow, page: PageRow | None = None, links: Sequence[Sequence[Any]] = ()
-    ) -> None:
-        self.last = number
-        self.entries.append((request, page, links))
+class _Parts:
+    """Rows on their way into files, in the tables' own form. They are handed over a few at a time, so that the memory
+    of those before is used again: for the processor that is the difference between near and far."""
 
-    def tables(self) -> Iterator[tuple[str, str, Sequence[Sequence[Any]]]]:
-        """Day, table and columns of each file."""
-        days: dict[str, list[tuple[RequestRow, PageRow | None, Sequence[Sequence[Any]]]]] = {}
-        for entry in self.entries:
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._shaped: dict[tuple[str, str], list[Any]] = {}
+
+    def add(self, batch: _Batch) -> None:
+        days: dict[str, _Batch] = {}
+        for entry in batch:
             days.setdefault(_day(entry[0].started_at), []).append(entry)
         for day, entries in days.items():
-            yield day, "requests", _columns([request for request, _, _ in entries])
-            pages = [page for _, page, _ in entries if page is not None]
-            if pages:
-                yield day, "pages", _columns(pages)
-            links = _link_columns(entries)
-            if links[0]:
-                yield day, "links", links
+            self._shape(day, "requests", _columns([request for request, _, _ in entries]))
+            self._shape(day, "pages", _columns([page for _, page, _ in entries if page is not None]))
+            self._shape(day, "links", _link_columns(entries))
+
+    def _shape(self, day: str, table: str, columns: Sequence[Sequence[Any]]) -> None:
+        if columns and columns[0]:
+            self._shaped.setdefault((day, table), []).append(self._tables.shape(table, columns))
+
+    def write(self, first: int, last: int) -> None:
+        for (day, table), shaped in self._shaped.items():
+            self._tables.write(table, shaped, first, last, day)
 
 
 def _columns(rows: Sequence[msgspec.Struct]) -> list[tuple[Any, ...]]:
     return list(zip(*map(msgspec.structs.astuple, rows), strict=True))
 
 
-def _link_columns(
-    entries: Sequence[tuple[RequestRow, PageRow | None, Sequence[Sequence[Any]]]],
-) -> list[list[Any]]:
+def _link_columns(entries: _Batch) -> list[list[Any]]:
     columns: list[list[Any]] = [[] for _ in LINK_COLUMNS]
     for _, page, links in entries:
         if page is not None and links:

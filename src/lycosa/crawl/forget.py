@@ -160,13 +160,17 @@ class Forgetting:
             if len(kept) < len(entries):
                 self.changes.append(("near", name, b"".join(kept) or None))
 
-    def drop_claim(self, content_hash: bytes, file: str, offset: int, heir: Claim | None) -> None:
-        """The body at this place is to go, or belongs to another URL now."""
-        claim = self._claims.first_with(content_hash)
-        if claim is None or (claim.file, claim.offset) != (file, offset):
-            return
-        change = self._claims.claim(content_hash, heir) if heir is not None else ("content", content_hash, None)
-        self.changes.append(change)
+    def drop_claims(self, heirs: dict[tuple[str, int], Claim | None]) -> None:
+        """The bodies at these places are to go, or belong to another URL now.
+
+        They are found by their place: the hash of a body that was cut off while it was decoded cannot be made again.
+        """
+        for content_hash, claim in self._claims.all() if heirs else ():
+            place = (claim.file, claim.offset)
+            if place in heirs:
+                heir = heirs[place]
+                change = self._claims.claim(content_hash, heir) if heir is not None else ("content", content_hash, None)
+                self.changes.append(change)
 
     def point_anew(self, moved: list[Moved], heirs: dict[str, str]) -> None:
         """Rows of others: where their records are now, and whose copies they are. `heirs` are by forgotten URL."""

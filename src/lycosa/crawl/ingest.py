@@ -223,9 +223,10 @@ class Ingest:
             url = forms.get(link.href)
             if url is None:
                 continue
-            if link.kind not in FOLLOWED:
-                why: str | None = "resource" if link.kind in _RESOURCES else "media"
-            elif nofollow or not link.is_followed:
+            kind, rel = link.kind, link.rel
+            if kind not in FOLLOWED:
+                why: str | None = "resource" if kind in _RESOURCES else "media"
+            elif nofollow or (rel and not link.is_followed):
                 why = "nofollow"
             elif url in verdicts:
                 why = verdicts[url]
@@ -240,7 +241,7 @@ class Ingest:
                 verdicts[url] = why
             left -= len(url)
             if left >= 0:
-                links.append(LinkFound(url, link.kind, link.rel, link.text, why))
+                links.append((url, kind, rel, link.text, why))
         return found, links
 
     def refusal(self, url: str, host: str, depth: int) -> str | None:

@@ -41,7 +41,10 @@ class Manners:
         """The least gap of a host, in seconds."""
         override = self._in_force(host)
         gap_s = override.gap_s() if override is not None else None
-        return self._floor_of(host) if gap_s is None else gap_s
+        if gap_s is None:
+            return self._floor_of(host)
+        # It was allowed when it was set; meanwhile the host may have ceased to be ours, or the floor may be higher.
+        return gap_s if self._is_own(host) else max(gap_s, self._floor_of(host))
 
     def _floor_of(self, host: str) -> float:
         if self._delay_s >= config.FLOOR_DELAY_S or self._is_own(host):
@@ -67,6 +70,8 @@ class Manners:
             self._overrides.pop(host, None)
             self._store.write([("meta", key, None)])
             return
+        if not override.is_usable():
+            raise BadInput(f"a gap or rate for {host} is a number that is not negative: write it like 30s")
         if override.shortens(floor_s, crawl_delay_s) and not self._is_own(host):
             raise BadInput(
                 f"{host} is not one of polite.own_hosts: its gap can be made longer than "

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lycosa.errors import BadSetting
+from lycosa.errors import BadRule, BadSetting
+from lycosa.web.scope import read_rule
 
 _RULE = re.compile(r"(\S+)\s+([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-4]):([0-5]\d)")
 _DAY_S = 86_400.0
@@ -52,4 +53,16 @@ def _read(rule: str) -> tuple[str, Window]:
         raise BadSetting(f"{rule!r} gives no hours: write a host and times of UTC, like 'example.org 22:00-06:00'")
     host, *times = found.groups()
     start, end = int(times[0]) * 3600 + int(times[1]) * 60, int(times[2]) * 3600 + int(times[3]) * 60
-    return host.lower().removeprefix("*.").rstrip("."), Window(float(start), float(end))
+    return _name(host, rule), Window(float(start), float(end))
+
+
+def _name(host: str, rule: str) -> str:
+    """A host as rows have it: letters of other scripts in their ASCII form."""
+    if host == "*":
+        return host
+    try:
+        return read_rule(f"host:{host.removeprefix('*.')}").value
+    except BadRule:
+        raise BadSetting(
+            f"{rule!r} names no host: write a host and times of UTC, like 'example.org 22:00-06:00'"
+        ) from None

@@ -10,6 +10,8 @@ it halves again after every stretch of successes. Everything is arithmetic on va
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 NEW_HOST_FACTOR = 2.0
@@ -88,6 +90,11 @@ class Override(msgspec.Struct, frozen=True):
 
     def is_in_force(self, now: float) -> bool:
         return self.effective_until is None or now < self.effective_until
+
+    def is_usable(self) -> bool:
+        """Are its numbers times and rates? What comes as JSON may hold NaN, which no comparison stops."""
+        gap_s = self.gap_s()
+        return gap_s is None or (math.isfinite(gap_s) and gap_s >= 0)
 
     def gap_s(self) -> float | None:
         """The gap it asks for; None if it only pauses."""

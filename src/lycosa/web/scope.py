@@ -18,11 +18,12 @@ import msgspec
 
 from lycosa.errors import BadInput, BadRule
 from lycosa.web.domains import registered_domain
-from lycosa.web.url import cut, parse
+from lycosa.web.url import Normaliser, cut, parse
 
 Mode = Literal["host", "domain", "web"]
 RuleKind = Literal["host", "domain", "below", "path", "prefix", "re"]
 _LONGEST_RULE = 2_000
+_as_rows_have_it = Normaliser((), ()).of_href  # rules are compared with normal forms, so they need their spelling
 _NAME = re.compile(r"[a-z0-9_\-.]+|\[[0-9a-f:.]+\]")
 _NOT_A_NAME = re.compile(r"[/?#@\\]|:(?![0-9a-fA-F:.]*\])")  # a path, a port or credentials behind it: not a bare name
 _MEDIA = frozenset(
@@ -75,9 +76,9 @@ def read_rule(text: str) -> Rule:
     try:
         if text.startswith("/") or (colon and kind == "path"):
             path = text if text.startswith("/") else value
-            return Rule("path", parse(path, "http://x/")[len("http://x") :])
+            return Rule("path", _as_rows_have_it(parse(path, "http://x/"))[len("http://x") :])
         if text.startswith(("http://", "https://")):
-            return Rule("prefix", parse(text))
+            return Rule("prefix", _as_rows_have_it(parse(text)))
         given = value if colon and kind in ("host", "domain") else text
         name = cut(parse(f"http://{given}/")).host.rstrip(".")
         if not _NAME.fullmatch(name) or _NOT_A_NAME.search(given):

@@ -206,7 +206,8 @@ class Normaliser:
 
     def __init__(self, tracking: Iterable[str] = TRACKING, session: Iterable[str] = SESSION) -> None:
         self._dropped = _Names([*tracking, *session])
-        self._known: dict[tuple[str, str], str | None] = {}  # pages of one site have the same menus
+        self._known: dict[str, dict[str, str]] = {}  # by origin: pages of one site have the same menus
+        self._remembered = 0
 
     def __call__(self, text: str, base: str | None = None) -> str:
         """The normal form of a URL of the web; BadUrl for anything else."""
@@ -229,35 +230,45 @@ class Normaliser:
     def links(self, base: str, refs: Iterable[str]) -> dict[str, str]:
         """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
         joined = Base(base)
-        origin, directory, known = joined.origin, joined.directory, self._known
+        rooted = self._rooted(joined.origin)
         found: dict[str, str] = {}
+        forms: dict[str, str | None] = {}  # by what stands before the fragment
         for ref in refs:
-            if ref in found:
-                continue
-            target = ref.partition("#")[0]
-            is_rooted = target[:1] == "/" and target[1:2] not in _SLASHES
-            at = (origin if is_rooted else directory, target)
-            if at in known:
-                url = known[at]
-            else:
-                url = self._form(joined, target)
-                if directory and target and target[0] != "?":  # else it depends on the page itself
-                    self._remember(at, url)
+            url = rooted.get(ref)
+            if url is None:
+                if ref in found:
+                    continue
+                target = ref.partition("#")[0]
+                if target in forms:
+                    url = forms[target]
+                else:
+                    url = forms[target] = self._form(joined, target)
+                    if url is not None and target[:1] == "/" and target[1:2] not in _SLASHES:
+                        self._remember(rooted, target, url)
             if url is not None:
                 found[ref] = url
         return found
+
+    def _rooted(self, origin: str) -> dict[str, str]:
+        """What is known of links that begin with a slash: they mean the same on every page of an origin."""
+        known = self._known.get(origin)
+        if known is None:
+            known = self._known[origin] = {}
+        return known
+
+    def _remember(self, rooted: dict[str, str], target: str, url: str) -> None:
+        if self._remembered >= _KNOWN_LINKS:
+            self._known.clear()
+            self._remembered = 0
+        if len(target) < _LONGEST_KNOWN:
+            rooted[target] = url
+            self._remembered += 1
 
     def _form(self, base: Base, ref: str) -> str | None:
         try:
             return self.of_href(base.join(ref))
         except BadUrl:
             return None
-
-    def _remember(self, at: tuple[str, str], url: str | None) -> None:
-        if len(self._known) >= _KNOWN_LINKS:
-            self._known.clear()
-        if len(at[0]) + len(at[1]) < _LONGEST_KNOWN:
-            self._known[at] = url
 
     @staticmethod
     def _plain_authority(authority: str) -> str:
