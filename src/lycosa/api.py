@@ -82,7 +82,6 @@ class Crawling:
             try:
                 if not job.all_seeds:
                     raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
-                (place / "lycosa.toml").write_text(config.show(self._settings))
                 async with _running(job, hand) as ended:
                     while (held := await hand.take(ended)) is not None:
                         yield held.page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from lycosa.web.headers import Headers
@@ -17,6 +19,10 @@ class Timings(msgspec.Struct, frozen=True):
     total_s: float = 0.0
 
 
+def _never() -> bool:
+    return False
+
+
 class Ask(msgspec.Struct, frozen=True):
     """One GET request. `url` is absolute, WHATWG-serialised and without fragment."""
 
@@ -24,6 +30,7 @@ class Ask(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()  # beside the crawler's own: conditional requests
     max_body: int | None = None  # a smaller cap than the configured one (robots.txt)
     gap_s: float = 0.0  # the least gap of the host: what the gap of its address never exceeds
+    is_withdrawn: Callable[[], bool] = _never  # asked again and again while the address is waited for
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -78,6 +85,8 @@ TROUBLES: dict[str, bool] = {
     "closed.early": False,  # or before the whole of it
     "protocol": False,  # what came is not HTTP
     "headers.too_large": True,
+    "internal": True,  # our own code stumbled; the log says where
+    "withdrawn": False,  # never sent: the crawl ends, or the host is paused
 }
 
 Reply = Response | Trouble

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -28,7 +28,11 @@ class Fetcher(Protocol):
 class Gate(Protocol):
     """One address, many hosts: whoever asks an address waits here for its turn, and holds it until the answer is in."""
 
-    def passage(self, address: str, host_gap_s: float) -> AbstractAsyncContextManager[None]: ...
+    def passage(
+        self, address: str, host_gap_s: float, is_withdrawn: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[bool]:
+        """Entered when the address is free: True, or False if the request is not to be sent any more."""
+        ...
 
 
 class Store(Protocol):

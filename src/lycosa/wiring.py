@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 import lycosa
+from lycosa import config
 from lycosa.backends import warc_check
 from lycosa.backends.bodies import WarcBodies
 from lycosa.backends.control import ControlServer
@@ -105,7 +106,7 @@ class Crawl:
         self._check_blocked()
         self.repaired = warc_check.repair(directory / WARCS) if (directory / WARCS).is_dir() else []
         self._bodies = WarcBodies(directory / WARCS, "lycosa", self._about())
-        self.rules = Rules(self._store, settings.agent.name)
+        self.rules = Rules(self._store, settings.agent.name, blocked_hosts(self._store))
         self.manners = Manners(
             self._store, float(settings.polite.delay), self._own, Hours(settings.polite.hours), self.clock.now
         )
@@ -165,7 +166,7 @@ class Crawl:
     def _recover(self, journal: Journal) -> None:
         """Requests that a crash interrupted are in the log of requests too: they were sent, as far as we know."""
         cut_off = self.frontier.interrupted()
-        if cut_off:
+        if cut_off or self._store.get("meta", b"state") == b"running":
             self._mend(journal)
         self.frontier.recover(
             self.clock.now(),
@@ -235,6 +236,7 @@ class Crawl:
         now = self.clock.now()
         self.frontier.offer([Candidate(url, 0, request) for request, url in self.seeds.items()], now)
         self._store.write([("meta", b"seeds", "\n".join(self.all_seeds).encode()), ("meta", b"state", b"running")])
+        self._write_settings()
         await self._control.start()
         chores = [
             asyncio.create_task(self._every(_SYNC_S, self._sync)),
@@ -264,15 +266,17 @@ class Crawl:
     async def _sync(self) -> None:
         """What was fetched survives a power cut after a second: bodies first, then the rows that point at them."""
         began = self.clock.now()
+        is_time = self.feed.is_full or began - self._flushed_at > _FLUSH_S
+        if is_time:
+            self.feed.seal()  # before the bodies are synced that it tells of
+            self._flushed_at = began
         await asyncio.to_thread(self._bodies.sync)
         if self._records is not None:
             await asyncio.to_thread(self._records.sync)
         await asyncio.to_thread(self.feed.sync)
         self._store.write([("meta", b"synced", str(began).encode())])
         await asyncio.to_thread(self._store.sync)
-        if self.feed.is_full or self.clock.now() - self._flushed_at > _FLUSH_S:
-            self._flushed_at = self.clock.now()
-            self.feed.seal()
+        if is_time:
             await asyncio.to_thread(self.feed.flush)
 
     async def _watch_room(self) -> None:
@@ -306,6 +310,13 @@ class Crawl:
                 }
             case other:
                 raise BadInput(f"a running crawl knows nothing of {other!r}: it answers override and stats")
+
+    def _write_settings(self) -> None:
+        """Keep what is in force with the crawl: the old file or the new one, whole, whatever happens."""
+        file = self.directory / "lycosa.toml"
+        fresh = file.with_name(".lycosa.toml.new")
+        fresh.write_text(config.show(self.settings))
+        fresh.rename(file)
 
     def set_state(self, state: str, elapsed_s: float) -> None:
         self._store.write([("meta", b"state", state.encode()), ("meta", b"elapsed", str(elapsed_s).encode())])

@@ -32,6 +32,7 @@ def test_a_paused_host_is_left_alone_at_once_and_asked_again_when_it_is_resumed(
             await asked(served, 5)
             paused = await lycosa("host", host, "--pause", "--dir", directory)
             assert paused.code == 0, paused.err
+            assert "paused" in (await lycosa("host", "--dir", directory)).out
             before = served.requests
             await asyncio.sleep(1.0)
             assert served.requests <= before + 1  # one may have been under way
@@ -70,7 +71,7 @@ def test_what_cannot_be_set_is_refused_in_one_sentence(tmp_path: Path) -> None:
         nowhere = await lycosa("host", "a.example", "--pause", "--dir", str(tmp_path / "nothing"))
         assert nowhere.code == 2
         assert "holds no crawl" in nowhere.err
-        nothing = await lycosa("host", "a.example", "--dir", str(tmp_path))
+        nothing = await lycosa("host", "a.example", "--pause", "--resume", "--dir", str(tmp_path))
         assert nothing.code == 2
         assert "one of --delay, --pause and --resume" in nothing.err
 

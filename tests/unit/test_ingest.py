@@ -11,7 +11,7 @@ from lycosa.backends.memory import MemoryStore
 from lycosa.crawl.claims import Claims
 from lycosa.crawl.ingest import Ingest, Judges
 from lycosa.crawl.lease import Effect, Lease
-from lycosa.crawl.outcome import Failed, judge
+from lycosa.crawl.outcome import Failed, Fetched, judge
 from lycosa.crawl.rows import FORMAT, UrlRow
 from lycosa.model import Response, Timings
 from lycosa.web.headers import Headers
@@ -38,7 +38,9 @@ class Desk:
         response = Response(url, status, "OK", "1.1", fields, ask, head, data, data, "", "192.0.2.1", 1.0, Timings())
         row = UrlRow(FORMAT, url, "", "queued", depth, 1, 0.0)
         lease = Lease("a", url, "page", "http://a", cut(url).key(), 0.0, row)
-        effect = self.ingest.effect(lease, judge(response, False), 10.0)
+        outcome = judge(response, False)
+        read = self.ingest.read(row, response) if isinstance(outcome, Fetched) else None
+        effect = self.ingest.effect(lease, outcome, read, 10.0)
         self.store.write(effect.changes)
         return effect
 
@@ -86,7 +88,7 @@ def test_short_texts_are_never_near_copies(desk: Desk) -> None:
 def test_a_failure_is_tried_three_times_and_then_parked(desk: Desk) -> None:
     row = UrlRow(FORMAT, "http://a/1", "", "queued", 1, 1, 0.0)
     lease = Lease("a", "http://a/1", "page", "http://a", cut("http://a/1").key(), 0.0, row)
-    waits = [desk.ingest.effect(lease, Failed("timeout.total"), 100.0).retry_at for _ in range(3)]
+    waits = [desk.ingest.effect(lease, Failed("timeout.total"), None, 100.0).retry_at for _ in range(3)]
     assert waits == [110.0, 120.0, None]
     assert row.state == "parked"
 
@@ -98,7 +100,7 @@ def test_the_sixth_redirect_in_a_row_is_not_followed(desk: Desk) -> None:
     lease = Lease("a", "http://a/9", "page", "http://a", cut("http://a/9").key(), 0.0, row)
     fields = Headers([("Location", "/10")])
     moved = Response("http://a/9", 302, "", "1.1", fields, b"", b"", b"", b"", "", "", 1.0, Timings())
-    assert desk.ingest.effect(lease, judge(moved, False), 10.0).found == ()
+    assert not desk.ingest.effect(lease, judge(moved, False), None, 10.0).found
     assert row.reason == "redirect.too_many"
 
 

@@ -32,8 +32,9 @@ HTML = "<base href=/dir/><title>T</title><h1>One</h1><a href=x>x</a><a href=x#y>
 def view(body: str = HTML, content_type: str = "text/html") -> PageView:
     data, headers = body.encode(), Headers([("Content-Type", content_type)])
     response = Response("http://a/p", 200, "OK", "1.1", headers, b"", b"", data, data, "", "", 7.5, Timings())
-    row = UrlRow(FORMAT, "http://a/p", "", "done", 2, 1, 0.0, content_type=content_type, content_hash=b"\1" * 32)
-    return view_of(row, response, read_page(data, "http://a/p") if content_type == "text/html" else None)
+    row = UrlRow(FORMAT, "http://a/p", "", "done", 2, 1, 0.0)
+    page = read_page(data, "http://a/p") if content_type == "text/html" else None
+    return view_of(row, response, content_type, b"\1" * 32, page)
 
 
 def run(*processors: Callable[[PageView], Any], page: PageView | None = None) -> Gathered:

@@ -500,7 +500,9 @@ def test_verify_counts_and_tells_how_far_it_is(tmp_path):
     told: list[tuple[int, int]] = []
     report = verify(tmp_path, lambda done, total: told.append((done, total)))
     size = sum(path.stat().st_size for path in tmp_path.iterdir())
-    assert (report.files, report.records, report.bytes, report.faults) == (2, 2 + 8 * 3, size, [])
+    files = len(list(tmp_path.glob("*.warc.gz")))
+    assert files > 1
+    assert (report.files, report.records, report.bytes, report.faults) == (files, files + 8 * 3, size, [])
     assert len(told) >= 3
     assert told == sorted(told)
     assert told[-1] == (size, size)

@@ -222,7 +222,8 @@ def _write_line(name: str, value: str) -> bytes:
 
 
 def _is_interim(status_line: bytes) -> bool:
-    return status_line.partition(b" ")[2].lstrip()[:1] == b"1"
+    parts = status_line.split(None, 1)
+    return len(parts) > 1 and parts[1][:1] == b"1"
 
 
 def _read_lines(lines: list[bytes]) -> list[tuple[str, str]]:

@@ -34,6 +34,7 @@ from lycosa.web.addresses import NoAddress, OwnHosts, Resolved, may_connect, ref
 from lycosa.web.url import host_of
 
 MOST_ADDRESSES = 3
+_LEAST_STATUS, _GREATEST_STATUS = 200, 599  # of a final answer
 _MOST_PREFERRED = 10_000
 _KINDS = {
     "headers": ("headers.too_large", "the head is longer than 64 KiB or 200 lines"),
@@ -124,7 +125,9 @@ class CurlFetcher:
             if self._gate is None or ask.gap_s <= 0:  # own hosts only
                 reply, was_sent = await self._try(self._begin(ask, resolved_s), address, connect_s)
             else:
-                async with self._gate.passage(address, ask.gap_s):
+                async with self._gate.passage(address, ask.gap_s, ask.is_withdrawn) as may_go:
+                    if not may_go:
+                        return Trouble(ask.url, "withdrawn", "", address, self._clock.wall(), Timings())
                     reply, was_sent = await self._try(self._begin(ask, resolved_s), address, connect_s)
             if was_sent:
                 self._prefer(host, address)
@@ -194,8 +197,9 @@ class CurlFetcher:
         started_at = transfer.sent_at or visit.began_wall
         stopped = transfer.stopped
         is_answer = how.code == 0 or stopped in ("length", "total", "slow")
-        if is_answer and transfer.is_head_whole:
-            return _respond(visit.ask.url, transfer, started_at, timings)
+        status = transfer.curl.getinfo(pycurl.RESPONSE_CODE)  # libcurl takes more for a status line than we would
+        if is_answer and transfer.is_head_whole and _LEAST_STATUS <= status <= _GREATEST_STATUS:
+            return _respond(visit.ask.url, status, transfer, started_at, timings)
         if stopped in _KINDS:
             kind, detail = _KINDS[stopped]
         elif how.code == 0:
@@ -213,15 +217,15 @@ def _without_credentials(url: str, origin: str) -> str:
     return f"{scheme}://{authority.rpartition('@')[2]}{url[len(origin) :]}"
 
 
-def _respond(url: str, transfer: Transfer, started_at: float, timings: Timings) -> Response:
+def _respond(url: str, status: int, transfer: Transfer, started_at: float, timings: Timings) -> Response:
     version, _, rest = transfer.head_lines[0].rstrip(b"\r\n").partition(b" ")
-    status, _, reason = rest.strip().partition(b" ")
+    reason = rest.strip().partition(b" ")[2]
     payload, body, truncated = transfer.body()
     return Response(
         url=url,
-        status=int(status),
+        status=status,
         reason=reason.decode("latin-1"),
-        version=version.removeprefix(b"HTTP/").decode("latin-1"),
+        version=version.split()[0].removeprefix(b"HTTP/").decode("latin-1"),
         headers=transfer.headers,
         request_head=transfer.request_head,
         head=transfer.head,

@@ -36,8 +36,22 @@ from rocksdict import (
 from lycosa.errors import DiskFull, LycosaError
 from lycosa.ports import Change
 
-FAMILIES = ("urls", "queue", "hosts", "waiting", "due", "robots", "leases", "content", "near", "feed", "seen", "meta")
-_SCANNED = ("queue", "waiting", "due", "feed", "seen")  # in order, not by key: a filter would be of no use
+FAMILIES = (
+    "urls",
+    "queue",
+    "hosts",
+    "waiting",
+    "asleep",
+    "due",
+    "robots",
+    "leases",
+    "content",
+    "near",
+    "seen",
+    "meta",
+)
+_LOOKS = 20
+_SCANNED = ("queue", "waiting", "asleep", "due", "seen")  # in order, not by key: a filter would be of no use
 _COPIED = 1_000  # rows a batch
 _FLOCK = struct.Struct("hhqqi4x")  # Linux: kind, whence, start, length, process
 _written: set[Path] = set()  # stores that this process holds for writing
@@ -64,6 +78,12 @@ class RocksStore:
         self._is_read_only = read_only
         self._failure: LycosaError | None = None
         self._cache = Cache(cache_bytes)
+        for _ in range(_LOOKS):
+            logs = set(path.glob("*.log"))
+            self._open()
+            if not read_only or logs <= set(path.glob("*.log")):
+                return
+            self.close()  # the writer has put a log into tables meanwhile, and we may have got neither
         self._open()
 
     def _open(self) -> None:

@@ -32,7 +32,6 @@ from lycosa.model import Location, Response
 
 FORMAT = 1  # of what is ours in a file: the order in a group and the ids. The rest is WARC.
 FORMAT_FIELD = "lycosa-format"
-_SMALL_BLOCK = 2_000
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 UNNAMED = ".part"  # ends the hidden name of a file whose first record is being written
@@ -330,8 +329,7 @@ def _warcinfo(identity: UUID, name: str, now: float, about: Mapping[str, str]) -
 
 
 def _compress(head: bytes, block: bytes, level: int) -> bytes:
-    # Making tables for a small record costs more than it saves: the whole crawl is a percent quicker without.
-    return isal_zlib.compress(head + block + _END, level if len(block) > _SMALL_BLOCK else 0, wbits=31)
+    return isal_zlib.compress(head + block + _END, level, wbits=31)
 
 
 def _sync_directory(directory: Path) -> None:

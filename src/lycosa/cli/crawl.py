@@ -97,7 +97,6 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
     before_s = _elapsed_before(directory)
     job = Crawl(directory, settings, named)
     try:
-        (directory / "lycosa.toml").write_text(config.show(settings))
         started, before = time.monotonic(), Counter(job.frontier.stats)
         keep_what_is_loaded()
         ended = uvloop.run(_run(job))

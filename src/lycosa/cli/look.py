@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
+import shlex
 import sys
 import time
 from collections import Counter
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from lycosa.backends.control import NobodyThere, ask
 from lycosa.backends.parquet import SCHEMAS, check_file
@@ -21,7 +24,8 @@ from lycosa.cli.opened import host_name, in_directory, moment, opened
 from lycosa.cli.options import as_json, printable
 from lycosa.cli.summary import summarise
 from lycosa.errors import BadInput
-from lycosa.kit.units import show_duration, show_size
+from lycosa.kit.units import show_size
+from lycosa.web.url import cut
 from lycosa.wiring import WARCS
 
 _MOMENTS = ("at", "ready_at")
@@ -48,9 +52,15 @@ def status(directory: Path, as_json: bool) -> None:
 def status_lines(told: dict[str, Any]) -> list[tuple[str, str]]:
     """The counts of `summarise` as a person reads them."""
     sizes = ", ".join(f"{show_size(size)} {name}" for name, size in told["bytes"].items())
-    lines = [("state", f"{told['state']}, {show_duration(round(told['elapsed_s'], 1))} in all")]
+    lines = [("state", f"{told['state']} after {_span(told['elapsed_s'])}")]
     lines += [(name, _counts(told[name])) for name in ("pages", "urls", "hosts", "duplicates")]
+    if told["failures"]:
+        lines.append(("failures", _counts(told["failures"])))
     return [*lines, ("bytes", sizes), ("rate", f"{told['rate']['pages_per_s']:,.1f} pages/s")]
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120 else str(datetime.timedelta(seconds=round(seconds)))
 
 
 def _counts(counts: dict[str, int]) -> str:
@@ -90,7 +100,7 @@ def pages(directory: Path, url: str | None, limit: int, as_json: bool, **chosen:
             if shown == limit:
                 if not as_json:
                     assert page is not None
-                    click.echo(f"lycosa: there is more: --after {printable(page['url'])}", err=True)
+                    click.echo(f"lycosa: there is more: --after {shlex.quote(printable(page['url']))}", err=True)
                 break
             page, shown = each, shown + 1
             click.echo(json.dumps(page) if as_json else _page_line(page))
@@ -129,6 +139,12 @@ def explain(directory: Path, url: str, as_json: bool) -> None:
     """Say why a URL was or was not fetched."""
     with opened(directory) as crawl:
         told = crawl.look.explain(url)
+        if told["outcome"] == "unknown":
+            refusal = crawl.refusal(told["url"])
+            told["decisions"].append({"step": "if linked to", "refused": refusal or "no, it would be taken"})
+        override = crawl.overrides().get(cut(told["url"]).host)
+        if override is not None:
+            told["decisions"].append({"step": "set by hand", **msgspec.to_builtins(override)})
     if as_json:
         click.echo(json.dumps(told))
         return

@@ -8,6 +8,7 @@ nor shows one twice.
 from __future__ import annotations
 
 import contextlib
+import datetime
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,21 @@ from lycosa import config
 from lycosa.backends.journal import read_journal
 from lycosa.backends.parquet import TableFile, list_files, read_unix
 from lycosa.backends.rocks import RocksStore, is_in_use
+from lycosa.backends.steady import SteadyClock
 from lycosa.backends.warc_check import warc_files
 from lycosa.crawl.feed import flushed_to, rows_of, settled_to
+from lycosa.crawl.forget import blocked_hosts
 from lycosa.crawl.look import Look
+from lycosa.crawl.manners import Manners
+from lycosa.crawl.rows import read_text
 from lycosa.errors import BadInput
+from lycosa.web.addresses import OwnHosts
 from lycosa.web.dates import read_date
-from lycosa.web.scope import read_rule
-from lycosa.web.url import Normaliser
+from lycosa.web.hours import Hours
+from lycosa.web.politeness import Override
+from lycosa.web.scope import make_scope, read_rule
+from lycosa.web.traps import TrapRules
+from lycosa.web.url import Normaliser, cut
 from lycosa.wiring import FEED, SHARD, TABLES, WARCS
 
 in_directory = click.option(
@@ -54,6 +63,26 @@ class Opened:
     @property
     def warcs(self) -> list[Path]:
         return warc_files(self.directory / WARCS)
+
+    def refusal(self, url: str) -> str | None:
+        """Which rule would refuse a link to this URL (in its normal form), if one would."""
+        crawl, limits = self.settings.crawl, self.settings.traps
+        seeds = read_text(self.store.get("meta", b"seeds")).splitlines()
+        blocked = [f"host:{host}" for host in blocked_hosts(self.store)]
+        scope = make_scope(crawl.scope, seeds, crawl.include, [*crawl.exclude, *blocked], with_media=crawl.media)
+        traps = TrapRules(limits.max_length, limits.max_segments, limits.max_repeats, limits.max_parameters)
+        year = datetime.datetime.now(datetime.UTC).year
+        return scope.refusal(url, cut(url).host, 1) or traps.refusal(url, year)
+
+    def overrides(self) -> dict[str, Override]:
+        """What is set by hand for hosts, and in force."""
+        return self.manners().overrides()
+
+    def manners(self) -> Manners:
+        polite = self.settings.polite
+        return Manners(
+            self.store, float(polite.delay), OwnHosts(polite.own_hosts), Hours(polite.hours), SteadyClock().now
+        )
 
     def table_files(self, table: str) -> list[TableFile]:
         """The files that this view of the store says are finished."""

@@ -26,7 +26,8 @@ class Allowance:
         self._limits = limits
         self._stats = stats
         self._now = now
-        self._began_at, self._began_bytes = now(), stats["downloaded"]
+        self._looked_at, self._seen_bytes = now(), stats["downloaded"]
+        self._credit_bytes = float(limits.bytes_per_s or 0)
 
     def pages_left(self, under_way: int) -> int:
         """How many visits may be begun beside those under way."""
@@ -42,11 +43,15 @@ class Allowance:
         return is_whole_left and limits.day_pages is not None and self._today() >= limits.day_pages
 
     def is_too_fast(self) -> bool:
-        """Has more been received than the machine may? A second's worth may come at once."""
-        if self._limits.bytes_per_s is None:
+        """Has more been received than the machine may? A second's worth may come at once, and nothing is saved up."""
+        rate = self._limits.bytes_per_s
+        if rate is None:
             return False
-        received = self._stats["downloaded"] - self._began_bytes
-        return received > self._limits.bytes_per_s * (self._now() - self._began_at + 1.0)
+        now, received = self._now(), self._stats["downloaded"]
+        earned = rate * (now - self._looked_at) - (received - self._seen_bytes)
+        self._credit_bytes = min(float(rate), self._credit_bytes + earned)
+        self._looked_at, self._seen_bytes = now, received
+        return self._credit_bytes < 0
 
     def count(self, pages: int) -> None:
         """Some pages were fetched today."""

@@ -11,6 +11,8 @@ from collections import Counter
 from lycosa.ports import Change, Store
 from lycosa.web.domains import registered_domain
 
+WAIT = "wait"  # pages under way hold the last places
+
 
 class PageBudget:
     def __init__(self, store: Store, domain_pages: int, host_pages: int | None = None) -> None:
@@ -21,11 +23,12 @@ class PageBudget:
         self._held: Counter[str] = Counter()
 
     def hold(self, host: str) -> str | None:
-        """Take a place for a page of this host; or say which budget is used up."""
+        """Take a place for a page of this host; or say which budget is used up, or that it may be (`WAIT`)."""
         accounts = self._accounts(host)
         for name, most, reason in accounts:
-            if self._count(name) + self._held[name] >= most:
-                return reason
+            used = self._count(name)
+            if used + self._held[name] >= most:
+                return reason if used >= most else WAIT
         for name, _, _ in accounts:
             self._held[name] += 1
         return None

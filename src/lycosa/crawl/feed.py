@@ -103,7 +103,8 @@ class Feed:
 
     def seal(self) -> None:
         """What was put so far is to be flushed. To be called between batches, never during one."""
-        self._sealed = self._journal.seal()
+        self._journal.seal()
+        self._sealed = settled_to(self._store)  # less than the journal has if a batch failed: that entry never counts
 
     def flush(self) -> None:
         """Write what is sealed into files. May run in a thread beside `put`; after a failure it can be tried again."""
@@ -125,6 +126,7 @@ class Feed:
         parts.add(batch)
         parts.write(first, last)
         self._store.write([("meta", _FED, last.to_bytes(8, "big"))])
+        self._store.sync()  # or a power cut could take the note, and with it the files, when the journal has gone
         self._fed = last
         self._journal.drop_to(last)
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 import heapq
 from collections import Counter, deque
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
-from lycosa.crawl.budget import PageBudget
+from lycosa.crawl.budget import WAIT, PageBudget
 from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
@@ -32,6 +33,10 @@ from lycosa.web.url import cut
 
 _BUFFER = 16
 _QUANTUM = 20  # leases of a host before another waiting one gets its place
+_PUT_OFF_AT_ONCE = 64  # URLs whose origin has no rules
+_LONG_WAIT_S = 30.0  # hosts that wait longer give their place to others
+_GLANCE_S = 1.0
+_WOKEN_AT_ONCE = 1_000
 _UNNOTED_TURNS = 1_000_000
 _MANY_QUEUED = 20_000  # URLs of a host beyond which more of them go to the last lane
 
@@ -76,6 +81,8 @@ class Frontier:
         self._heap: list[tuple[float, int, bytes]] = []  # every active host that is not leased, once
         self._turn = 0  # breaks ties in the heap, and orders queues and waiting hosts
         self._waiting = 0  # hosts that wait, active or not
+        self._asleep = 0  # hosts that gave up their place in memory until their time comes
+        self._looked_for_room_at = 0.0
         self._lane_turn = 0
         self._next_waiting = [bytes([lane]) for lane in range(LANES)]  # all hosts before it in the lane are active
         self.stats: Counter[str] = Counter()
@@ -89,6 +96,7 @@ class Frontier:
         # Past all that a crash left unrecorded.
         self._turn = self._turn_noted = int.from_bytes(turn, "big") + _UNNOTED_TURNS if turn else 0
         self._waiting = sum(1 for _ in self._store.scan("waiting"))
+        self._asleep = sum(1 for _ in self._store.scan("asleep"))
 
     def interrupted(self) -> list[LeaseRow]:
         """The requests that were under way when the process died; empty after a clean stop."""
@@ -104,7 +112,7 @@ class Frontier:
             lease = unpack(value, LeaseRow)
             host = self._host(host_key(lease.host).to_bytes(8, "big"), lease.host)
             gap_s = host.pace.gap_s(self._delay_of(host.name), host.crawl_delay_s)
-            host.ready_at = max(host.ready_at, now + gap_s)
+            host.ready_at, host.last_at = max(host.ready_at, now + gap_s), now
             changes += [("hosts", host_key(lease.host).to_bytes(8, "big"), pack(host)), ("leases", key, None)]
         self._store.write(changes)
 
@@ -135,7 +143,7 @@ class Frontier:
             self._queue(key, candidate, host, now, hosts, changes)
         changes += [("hosts", key, pack(row)) for key, row in hosts.items()]
         changes += self._seen.add(list(new))
-        self.stats["known"] += len(new)
+        self.stats["known"] += sum(candidate.kind == "page" for candidate, _ in new.values())
         return len(new)
 
     def _leave_known(self, fresh: dict[bytes, tuple[Candidate, str]]) -> dict[bytes, tuple[Candidate, str]]:
@@ -251,6 +259,8 @@ class Frontier:
         found: list[Lease] = []
         changes: list[Change] = []
         self._wake(now)
+        self._wake_hosts(now)
+        self._make_room(now)
         while len(found) < most:
             has_new = self._activate()
             lease = self._next(now, changes)
@@ -288,6 +298,9 @@ class Frontier:
         while self._heap and (self._heap[0][2] not in self._active or self._active[self._heap[0][2]].is_leased):
             heapq.heappop(self._heap)
         times = [self._heap[0][0]] if self._heap else []
+        asleep = next(self._store.scan("asleep"), None) if self._asleep > 0 else None
+        if asleep is not None:
+            times.append(int.from_bytes(asleep[0][:8], "big") / 1000)
         due = next(self._store.scan("due"), None) if self.stats["delayed"] > 0 else None
         if due is not None:
             times.append(int.from_bytes(due[0][:8], "big") / 1000)
@@ -296,7 +309,12 @@ class Frontier:
     def _lease_of(self, active: _Active, now: float, changes: list[Change]) -> Lease | None:
         """A lease on this host, or None after arranging for what has to happen first."""
         lease: Lease | None = None
+        put_off = self.stats["delayed"]
         while lease is None:
+            if self.stats["delayed"] - put_off >= _PUT_OFF_AT_ONCE:  # a whole host that cannot be asked, most likely
+                active.row.ready_at = max(active.row.ready_at, now + _LONG_WAIT_S)
+                self._push(active)
+                return None
             if not active.buffer:
                 self._write(changes)  # what was closed must be gone from the queue before it is read again
                 if not self._refill(active):
@@ -328,12 +346,18 @@ class Frontier:
             return Lease(host, ask, "robots", origin, b"", now, None)
         matcher = self._rules.matcher(origin)
         if matcher is None:
-            active.row.ready_at = max(active.row.ready_at, self._rules.closed_until(origin))
-            self._push(active)
+            until = max(now, self._rules.closed_until(origin))
+            if self._rules.are_elsewhere(origin):  # and on their way: whoever has them sets the host's time
+                active.row.ready_at = max(active.row.ready_at, until)
+                self._push(active)
+            else:
+                self._delay(active, key, row, until, changes)
             return None
         if not matcher.allows(target_of(url)):
             self._close(active, key, row, "forbidden", "robots", changes)
-        elif (used_up := self._budget.hold(host)) is not None:
+        elif (used_up := self._budget.hold(host)) == WAIT:
+            self._push(active, now + _GLANCE_S)  # pages under way hold the last places, and may not need them
+        elif used_up is not None:
             self._close(active, key, row, "refused", used_up, changes)
         else:
             return Lease(host, url, "page", origin, key, now, row)
@@ -349,6 +373,21 @@ class Frontier:
         active.row.queued -= 1
         self.stats["queued"] -= 1
         self.stats[outcome] += 1
+        self.stats[f"{outcome}:{reason}"] += 1
+
+    def _delay(self, active: _Active, key: bytes, row: UrlRow, until: float, changes: list[Change]) -> None:
+        """Put a URL off whose origin has no rules yet; other ports and schemes of its host need not wait for it."""
+        changes += [("queue", row.queue_key, None), self._due(key, until)]
+        row.queue_key, row.next_at = b"", until
+        changes.append(("urls", key, pack(row)))
+        active.buffer.popleft()
+        active.row.queued -= 1
+        self.stats["queued"] -= 1
+        self.stats["delayed"] += 1
+
+    @staticmethod
+    def _due(key: bytes, at: float) -> Change:
+        return ("due", int(at * 1000).to_bytes(8, "big") + key, b"")
 
     def _refill(self, active: _Active) -> bool:
         end = (int.from_bytes(active.key, "big") + 1).to_bytes(9, "big")[-8:]
@@ -410,7 +449,7 @@ class Frontier:
         if self.stats["delayed"] <= 0:
             return
         limit = int(now * 1000).to_bytes(8, "big")
-        due = list(self._store.scan("due", b"", limit + b"\xff" * 16))
+        due = list(islice(self._store.scan("due", b"", limit + b"\xff" * 16), _WOKEN_AT_ONCE))
         if not due:
             return
         changes: list[Change] = []
@@ -425,6 +464,42 @@ class Frontier:
                 self._enqueue(key, row, cut(row.url).host, hosts, changes)
         changes += [("hosts", key, pack(row)) for key, row in hosts.items()]
         self._store.write([*changes, *self._bookkeeping()])
+
+    def _wake_hosts(self, now: float) -> None:
+        """Hosts whose time has come stand in line again."""
+        if self._asleep <= 0:
+            return
+        limit = int(now * 1000).to_bytes(8, "big") + b"\xff" * 8
+        for place, _ in list(islice(self._store.scan("asleep", b"", limit), _WOKEN_AT_ONCE)):
+            key, changes = place[8:], list[Change]([("asleep", place, None)])
+            self._asleep -= 1
+            stored = self._store.get("hosts", key)
+            host = unpack(stored, HostRow) if stored is not None and key not in self._active else None
+            if host is not None and host.queued > 0 and not host.waiting_key:
+                self._await_turn(key, host, LANES - 2, changes)
+                changes.append(("hosts", key, pack(host)))
+            self._store.write(changes)
+
+    def _make_room(self, now: float) -> None:
+        """When others wait for a place in memory, hosts that cannot be asked for long give theirs up."""
+        if len(self._active) < self._capacity or self._waiting <= len(self._active):
+            return
+        if now - self._looked_for_room_at < _GLANCE_S:
+            return
+        self._looked_for_room_at = now
+        for key, active in list(self._active.items()):
+            if active.is_leased or active.row.ready_at <= now + _LONG_WAIT_S:
+                continue
+            until = int(active.row.ready_at * 1000).to_bytes(8, "big")
+            changes: list[Change] = [("asleep", until + key, b"")]
+            if active.row.waiting_key:
+                changes.append(("waiting", active.row.waiting_key, None))
+                active.row.waiting_key = b""
+                self._waiting -= 1
+            changes.append(("hosts", key, pack(active.row)))
+            del self._active[key]
+            self._asleep += 1
+            self._store.write(changes)
 
     # -- settling ------------------------------------------------------------------------------------------------------
 
@@ -448,6 +523,16 @@ class Frontier:
         changes.append(("hosts", key, pack(active.row)))
         self._store.write([*changes, *self._bookkeeping()])
 
+    def give_back(self, lease: Lease) -> None:
+        """End a lease whose request was never sent: everything is as it was."""
+        key = host_key(lease.host).to_bytes(8, "big")
+        active = self._active[key]
+        active.is_leased = False
+        if lease.kind == "page":
+            self._budget.release(lease.host, False)
+        self._push(active)
+        self._store.write([("leases", key, None)])
+
     def _settle_row(self, active: _Active, lease: Lease, effect: Effect, changes: list[Change]) -> None:
         row = effect.row
         assert row is not None
@@ -459,7 +544,7 @@ class Frontier:
         row.queue_key = b""
         if effect.retry_at is not None:
             row.next_at = effect.retry_at
-            changes.append(("due", int(effect.retry_at * 1000).to_bytes(8, "big") + lease.key, b""))
+            changes.append(self._due(lease.key, effect.retry_at))
             self.stats["delayed"] += 1
         changes.append(("urls", lease.key, pack(row)))
 
@@ -474,31 +559,48 @@ class Frontier:
         del self._active[active.key]
 
     def park(self, reason: str) -> int:
-        """Take all that still waits out of the queues, for a crawl that ends without it."""
+        """Take all that still waits out of the queues, for a crawl that ends without it. Killed at any point, it can
+        be done again: a host is let go in the batch that takes its last URL."""
         parked = 0
-        for family in ("queue", "due"):
-            batch: list[Change] = []
-            for place, value in self._store.scan(family):
-                key = value if family == "queue" else place[8:]
-                stored = self._store.get("urls", key)
-                batch.append((family, place, None))
-                if stored is not None:
-                    row = unpack(stored, UrlRow)
-                    parked += self._give_up(row, reason)
-                    batch.append(("urls", key, pack(row)))
-            self._store.write(batch)
-        self._store.write([("waiting", key, None) for key, _ in self._store.scan("waiting")])
-        for key, value in self._store.scan("hosts"):
-            host = unpack(value, HostRow)
-            if host.waiting_key or host.queued:
-                host.waiting_key, host.queued = b"", 0
-                self._store.write([("hosts", key, pack(host))])
+        while (first := next(self._store.scan("queue"), None)) is not None:
+            parked += self._park_host(first[0][:8], reason)
+        while batch := list(islice(self._store.scan("due"), _WOKEN_AT_ONCE)):
+            parked += self._park_urls([(place, place[8:]) for place, _ in batch], "due", reason, [])
+        for family in ("waiting", "asleep"):
+            self._store.write([(family, key, None) for key, _ in self._store.scan(family)])
         self._active.clear()
         self._heap.clear()
-        self._waiting = 0
+        self._next_waiting = [bytes([lane]) for lane in range(LANES)]
+        self._waiting = self._asleep = 0
         self.stats["queued"] = self.stats["delayed"] = 0
-        self.stats["parked"] += parked
         self._store.write(self._bookkeeping())
+        return parked
+
+    def _park_host(self, key: bytes, reason: str) -> int:
+        """Park the next URLs of a host, and with the last ones let it go."""
+        end = (int.from_bytes(key, "big") + 1).to_bytes(9, "big")[-8:]
+        batch = list(islice(self._store.scan("queue", key, end if end > key else None), _WOKEN_AT_ONCE + 1))
+        changes: list[Change] = []
+        stored = self._store.get("hosts", key)
+        if len(batch) <= _WOKEN_AT_ONCE and stored is not None:
+            host = self._active[key].row if key in self._active else unpack(stored, HostRow)
+            if host.waiting_key:
+                changes.append(("waiting", host.waiting_key, None))
+            host.waiting_key, host.queued = b"", 0
+            changes.append(("hosts", key, pack(host)))
+        return self._park_urls(batch[:_WOKEN_AT_ONCE], "queue", reason, changes)
+
+    def _park_urls(self, places: list[tuple[bytes, bytes]], family: str, reason: str, changes: list[Change]) -> int:
+        parked = 0
+        for (place, key), stored in zip(places, self._store.get_many("urls", [key for _, key in places]), strict=True):
+            changes.append((family, place, None))
+            if stored is not None:
+                row = unpack(stored, UrlRow)
+                parked += self._give_up(row, reason)
+                changes.append(("urls", key, pack(row)))
+        self.stats["parked"] += parked
+        self.stats["queued" if family == "queue" else "delayed"] -= len(places)
+        self._store.write([*changes, *self._bookkeeping()])
         return parked
 
     def _give_up(self, row: UrlRow, reason: str) -> bool:
@@ -508,6 +610,7 @@ class Frontier:
         trouble = rules.reason if rules is not None and rules.state == "closed" else ""
         if not TROUBLES.get(trouble, False):
             row.state, row.reason = "parked", trouble or row.reason or reason
+            self.stats[f"parked:{row.reason}"] += 1
             return True
         # Its host cannot be asked for anything, and that will not change soon.
         row.state, row.outcome, row.reason = "done", "failed", trouble

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from lycosa.ports import Clock
@@ -17,6 +17,7 @@ from lycosa.web.addresses import group_of
 from lycosa.web.politeness import AddressTrouble, address_gap_s
 
 _REMEMBERED = 50_000
+_GLANCE_S = 0.2  # how long a request that waits may not notice that it is not wanted any more
 
 
 class _Place:
@@ -36,18 +37,23 @@ class AddressGate:
         self._places: OrderedDict[str, _Place] = OrderedDict()
 
     @asynccontextmanager
-    async def passage(self, address: str, host_delay_s: float) -> AsyncIterator[None]:
+    async def passage(
+        self, address: str, host_delay_s: float, is_withdrawn: Callable[[], bool] = lambda: False
+    ) -> AsyncIterator[bool]:
         """Wait for the address to be free, and hold it until the answer is in."""
         if min(self._delay_s, host_delay_s) <= 0:
-            yield
+            yield True
             return
         place = self._place(group_of(address))
         async with place.lock:
             free_at = max(place.free_at, self._made_at + min(self._delay_s, host_delay_s))
-            while (wait_s := free_at - self._clock.now()) > 0:  # timers may go off a little early
-                await self._clock.sleep(wait_s)
+            while (wait_s := free_at - self._clock.now()) > 0 and not is_withdrawn():  # timers may go off early
+                await self._clock.sleep(min(wait_s, _GLANCE_S))
+            if is_withdrawn():
+                yield False
+                return
             try:
-                yield
+                yield True
             finally:
                 now = self._clock.now()
                 place.free_at = now + address_gap_s(self._delay_s, host_delay_s, place.trouble, now)

@@ -21,7 +21,7 @@ from lycosa.crawl.lease import Candidate, Effect, Lease
 from lycosa.crawl.outcome import Failed, Fetched, Forbidden, Gone, Moved, Outcome, Refused, Unchanged, name_of
 from lycosa.crawl.processors import Gathered, Processors, RecordFiles
 from lycosa.crawl.rows import UrlRow
-from lycosa.crawl.view import view_of
+from lycosa.crawl.view import PageView, view_of
 from lycosa.errors import BadUrl
 from lycosa.kit.backoff import backoff
 from lycosa.kit.simhash import simhash
@@ -73,6 +73,17 @@ class Judges(msgspec.Struct, frozen=True):
     was_met_lately: Callable[[str], bool]  # then it was judged and queued already
 
 
+class Read(msgspec.Struct):
+    """A fetched page, taken apart."""
+
+    content_type: str
+    content_hash: bytes
+    page: Page | None  # None if it is not HTML
+    directives: Directives
+    view: PageView | None = None  # for whoever wants to see the page itself
+    gathered: Gathered | None = None  # what processors say of it
+
+
 class Ingest:
     def __init__(
         self,
@@ -91,8 +102,8 @@ class Ingest:
         self._records = records
         self._with_views = with_views or bool(self._processors)
 
-    def effect(self, lease: Lease, outcome: Outcome, now: float) -> Effect:
-        """What settling this lease of a page has to write."""
+    def effect(self, lease: Lease, outcome: Outcome, read: Read | None, now: float) -> Effect:
+        """What settling this lease of a page has to write; `read` is what `read` made of a fetched one."""
         row = lease.row
         assert row is not None
         row.visits += 1
@@ -100,7 +111,8 @@ class Ingest:
         effect = Effect(row=row, counts=Counter({row.outcome: 1}), is_revisit=bool(row.content_hash))
         match outcome:
             case Fetched(response):
-                self._fetched(row, lease, response, effect)
+                assert read is not None
+                self._fetched(row, lease, response, read, effect)
                 self._tell(row, lease, effect)
             case Unchanged(response) | Gone(response):
                 self._answered(row, response, effect)
@@ -132,17 +144,10 @@ class Ingest:
 
     # -- pages ---------------------------------------------------------------------------------------------------------
 
-    def _fetched(self, row: UrlRow, lease: Lease, response: Response, effect: Effect) -> None:
-        self._answered(row, response, effect)
+    def read(self, row: UrlRow, response: Response) -> Read:
+        """Take a fetched page apart and show it to the processors. Nothing is decided, and nothing written."""
         content_type = response.headers.get("content-type")
         media = read_content_type(content_type)
-        row.content_type, row.size = media.media_type, len(response.body)
-        row.content_hash = sha256(response.body).digest()
-        validators = read_validators(response.headers)
-        row.etag, row.last_modified = validators.etag or "", validators.last_modified or ""
-        first = self._claims.first_with(row.content_hash)
-        page_of_first = (first.page or first.url) if first is not None else ""
-        row.alias_of = page_of_first if page_of_first != row.url else ""
         page = None
         if media.is_html or (not media.media_type and looks_like_html(response.body)):
             page = read_page(response.body, response.url, content_type)
@@ -150,21 +155,34 @@ class Ingest:
         directives = read_directives(
             self._judges.agent, said, headers.get_all("x-robots-tag"), headers.get("tdm-reservation") or ""
         )
+        read = Read(media.media_type, sha256(response.body).digest(), page, directives)
         if self._with_views:
-            effect.view = view_of(row, response, page)
-        gathered = self._processors.run(effect.view) if self._processors and effect.view is not None else None
-        base, links = (page.base, page.links) if page is not None else (response.url, [])
-        if gathered is not None:
-            links = [*links, *[Link(href, "processor") for href in gathered.links]]
-        if page is not None:
-            effect.page = self._read(row, lease, response, page, directives, effect)
-            effect.counts["refused:trap.length"] += page.too_long
-        effect.found, effect.links = self._follow(row, lease, base, links, directives.nofollow, effect.counts)
-        self._keep(row, response, first, directives, effect)
+            read.view = view_of(row, response, read.content_type, read.content_hash, page)
+            read.gathered = self._processors.run(read.view) if self._processors else None
+        return read
+
+    def _fetched(self, row: UrlRow, lease: Lease, response: Response, read: Read, effect: Effect) -> None:
+        self._answered(row, response, effect)
+        row.content_type, row.size, row.content_hash = read.content_type, len(response.body), read.content_hash
+        validators = read_validators(response.headers)
+        row.etag, row.last_modified = validators.etag or "", validators.last_modified or ""
+        first = self._claims.first_with(row.content_hash)
+        page_of_first = (first.page or first.url) if first is not None else ""
+        row.alias_of = page_of_first if page_of_first != row.url else ""
+        base, links = (read.page.base, read.page.links) if read.page is not None else (response.url, [])
+        if read.gathered is not None:
+            links = [*links, *[Link(href, "processor") for href in read.gathered.links]]
+        if read.page is not None:
+            effect.page = self._read(row, lease, response, read.page, read.directives, effect)
+            if read.page.too_long:
+                effect.counts["refused:trap.length"] += read.page.too_long
+        nofollow = read.directives.nofollow
+        effect.found, effect.links = self._follow(row, lease, base, links, nofollow, effect.counts)
+        self._keep(row, response, first, read.directives, effect)
         if row.alias_of:
             effect.counts["exact"] += 1
-        if gathered is not None:  # last: a page we stumble over leaves no records
-            self._gather(gathered, effect)
+        if read.gathered is not None:  # last: a page we stumble over leaves no records
+            self._gather(read.gathered, effect)
 
     def _gather(self, gathered: Gathered, effect: Effect) -> None:
         """Keep what processors found: fields with the page, records in files of their own."""
@@ -243,6 +261,9 @@ class Ingest:
             if left >= 0:
                 links.append((url, kind, rel, link.text, why))
         return found, links
+
+    def normal_of(self, href: str) -> str:
+        return self._judges.normal.of_href(href)
 
     def refusal(self, url: str, host: str, depth: int) -> str | None:
         """Why a link is not taken, or None."""

@@ -9,7 +9,6 @@ import msgspec
 
 from lycosa.crawl.feed import LinkFound, PageRow
 from lycosa.crawl.rows import Kind, UrlRow
-from lycosa.crawl.view import PageView
 from lycosa.ports import Change
 
 DelayOf = Callable[[str], float]  # the least gap of a host, in seconds
@@ -52,7 +51,6 @@ class Effect(msgspec.Struct):
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     page: PageRow | None = None  # what the tables will have of it
     links: list[LinkFound] = msgspec.field(default_factory=list)
-    view: PageView | None = None  # for whoever wants to see the page itself
 
 
 def lane_of(depth: int, url: str, hops: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -18,15 +18,15 @@ from lycosa.crawl.allowance import Allowance, Limits
 from lycosa.crawl.feed import Feed, RequestRow
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
-from lycosa.crawl.ingest import Ingest
+from lycosa.crawl.ingest import Ingest, Read
 from lycosa.crawl.lease import Candidate, Effect, Lease
 from lycosa.crawl.manners import Manners
-from lycosa.crawl.outcome import Failed, Outcome, judge
+from lycosa.crawl.outcome import Failed, Fetched, Outcome, judge
 from lycosa.crawl.rows import HostRow
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.view import PageView
 from lycosa.errors import LycosaError
-from lycosa.model import Ask, Reply, Response
+from lycosa.model import Ask, Reply, Response, Timings, Trouble
 from lycosa.ports import Clock, Fetcher
 from lycosa.web.headers import Validators, read_retry_after
 from lycosa.web.politeness import PUSHED_BACK, Pace, after_answer, after_failure, after_push_back
@@ -127,7 +127,10 @@ class Loop:
         self._stir.set()
 
     def _until_ready_s(self) -> float:
-        if len(self._visits) >= self._slots or self.allowance.is_too_fast():
+        under_way = len(self._visits)
+        if self._stopping or under_way >= self._slots or self.allowance.pages_left(under_way) <= 0:
+            return _GLANCE_S
+        if self.allowance.is_too_fast():
             return _GLANCE_S
         ready_at = self.frontier.next_ready()
         return _GLANCE_S if ready_at is None else min(_GLANCE_S, max(0.001, ready_at - self._clock.now()))
@@ -161,16 +164,29 @@ class Loop:
         row = lease.row
         assert row is not None
         asked = Validators(row.etag or None, row.last_modified or None).request_headers() if row.visits else []
-        reply = await self._ask(lease, Ask(lease.url, tuple(asked), gap_s=self._manners.delay_of(lease.host)))
+        reply = await self._ask(lease, self._request(lease, asked))
+        if _is_withdrawn(reply):
+            self.frontier.give_back(lease)
+            return
         outcome = judge(reply, bool(asked))
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
-        effect = self._effect(lease, outcome, now)
+        read = self._read(lease, outcome)
+        if read is not None and read.view is not None and self._on_page is not None:
+            await self._on_page(read.view)  # before it is settled: a crash repeats it, and loses none
+        effect = self._effect(lease, outcome, read, now)
         if isinstance(outcome, Failed) and outcome.retry_after_s and effect.retry_at is not None:
             effect.retry_at = max(effect.retry_at, now + outcome.retry_after_s)
-        if effect.view is not None and self._on_page is not None:
-            await self._on_page(effect.view)  # before it is settled: a crash repeats it, and loses none
         self._settle(lease, effect, reply, gap_s, now)
+
+    def _request(self, lease: Lease, headers: Sequence[tuple[str, str]], max_body: int | None = None) -> Ask:
+        """What is sent, unless meanwhile the crawl is to end or the host is not to be asked."""
+
+        def is_withdrawn() -> bool:
+            now = self._clock.now()
+            return self._stopping or self._manners.open_at(lease.host, now) > now
+
+        return Ask(lease.url, tuple(headers), max_body, self._manners.delay_of(lease.host), is_withdrawn)
 
     def _settle(self, lease: Lease, effect: Effect, reply: Reply, gap_s: float | None, now: float) -> None:
         outcome = effect.row.outcome if effect.row is not None else "robots"
@@ -196,20 +212,42 @@ class Loop:
         self.allowance.count(effect.counts["fetched"])
         self.frontier.settle(lease, effect, now)
 
-    def _effect(self, lease: Lease, outcome: Outcome, now: float) -> Effect:
-        """What follows from the outcome. A page that our own code stumbles over is recorded, and the crawl goes on."""
+    def _read(self, lease: Lease, outcome: Outcome) -> Read | None:
+        """The page that was fetched, taken apart; None if there is none, or our own code stumbles over it."""
+        if not isinstance(outcome, Fetched) or lease.row is None:
+            return None
         try:
-            return self._ingest.effect(lease, outcome, now)
+            return self._ingest.read(lease.row, outcome.response)
+        except LycosaError:
+            raise
+        except Exception as error:
+            self.stumbled(lease.url, error)
+            return None
+
+    def _effect(self, lease: Lease, outcome: Outcome, read: Read | None, now: float) -> Effect:
+        """What follows from the outcome. A page that our own code stumbles over is recorded, and the crawl goes on."""
+        if isinstance(outcome, Fetched) and read is None:
+            return self._ingest.effect(lease, Failed("internal.read", outcome.response, is_lasting=True), None, now)
+        before = msgspec.structs.replace(lease.row) if lease.row is not None else None
+        try:
+            return self._ingest.effect(lease, outcome, read, now)
         except LycosaError:
             raise  # the store cannot be written, say: nothing to go on with
         except Exception as error:
             self.stumbled(lease.url, error)
             reason = f"internal.{type(error).__name__}"
-            return self._ingest.effect(lease, Failed(reason, is_lasting=True), now)
+            again = msgspec.structs.replace(lease, row=before)
+            return self._ingest.effect(again, Failed(reason, is_lasting=True), None, now)
 
     async def _ask(self, lease: Lease, ask: Ask) -> Reply:
         """Send the request; the fetcher waits until the address is free."""
-        reply = await self._fetcher.fetch(ask)
+        try:
+            reply = await self._fetcher.fetch(ask)
+        except LycosaError:
+            raise
+        except Exception as error:  # what a server does must never end the crawl
+            self.stumbled(lease.url, error)
+            reply = Trouble(lease.url, "internal", type(error).__name__, None, self._clock.now(), Timings())
         if self._on_reply is not None:
             self._on_reply(reply)
         if isinstance(reply, Response) and reply.status in PUSHED_BACK:
@@ -217,8 +255,10 @@ class Loop:
         return reply
 
     async def _visit_robots(self, lease: Lease) -> None:
-        asked, least_s = self._rules.validators(lease.origin), self._manners.delay_of(lease.host)
-        reply = await self._ask(lease, Ask(lease.url, tuple(asked), PARSED_BYTES, least_s))
+        reply = await self._ask(lease, self._request(lease, self._rules.validators(lease.origin), PARSED_BYTES))
+        if _is_withdrawn(reply):
+            self.frontier.give_back(lease)
+            return
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
         row, elsewhere = self._rules.after(lease.origin, reply, now)
@@ -226,7 +266,8 @@ class Loop:
         if lease.row is not None:
             lease.row.state, lease.row.outcome = "done", "robots"
         if elsewhere is not None:
-            effect.found = [Candidate(elsewhere, 0, elsewhere, kind="robots", purpose=lease.origin, hops=1)]
+            normal = self._ingest.normal_of(elsewhere)
+            effect.found = [Candidate(normal, 0, elsewhere, kind="robots", purpose=lease.origin, hops=1)]
         matcher = self._rules.matcher(lease.origin)
         if matcher is not None:
             owner = host_of(f"{lease.origin}/")
@@ -261,3 +302,7 @@ class Loop:
             wait_s = read_retry_after(reply.headers.get("retry-after"), now)
             return after_push_back(host.pace, now, delay_s, host.crawl_delay_s, wait_s)
         return after_answer(host.pace, reply.status, reply.timings.first_byte_s)
+
+
+def _is_withdrawn(reply: Reply) -> bool:
+    return isinstance(reply, Trouble) and reply.kind == "withdrawn"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -36,9 +37,10 @@ def origin_of(url: str) -> str:
 
 
 class Rules:
-    def __init__(self, store: Store, agent: str) -> None:
+    def __init__(self, store: Store, agent: str, blocked: Iterable[str] = ()) -> None:
         self._store = store
         self._agent = agent
+        self._blocked = frozenset(blocked)  # hosts that are asked for nothing
         self._rows: OrderedDict[str, RobotsRow] = OrderedDict()
         self._matchers: OrderedDict[str, Matcher] = OrderedDict()
         self._open = Robots.parse(b"").matcher(agent)  # what hosts without rules allow
@@ -87,6 +89,11 @@ class Rules:
         row = self.row(origin)
         return row.retry_at if row else 0.0
 
+    def are_elsewhere(self, origin: str) -> bool:
+        """Is another host asked for these rules at present?"""
+        row = self.row(origin)
+        return row is not None and row.state == "closed" and row.reason == "redirects"
+
     def after(self, origin: str, reply: Reply, now: float) -> tuple[RobotsRow, str | None]:
         """The row after an answer, and a target on another host that has to be asked instead, if it redirects there."""
         old = self.row(origin) or RobotsRow(FORMAT, origin, "closed")
@@ -119,6 +126,8 @@ class Rules:
         if not is_web(target) or hops > MOST_HOPS:
             # More than five redirects, or one to nowhere, count as no file at all (2.3.1.2).
             return RobotsRow(FORMAT, old.origin, "open", b"", now, now + FRESH_S, reason="redirects"), None
+        if host_of(target) in self._blocked:
+            return self._unreachable(old, "forgotten", now), None
         if host_of(target) == host_of(old.origin + "/"):
             return msgspec.structs.replace(old, ask_url=target, hops=hops, expires_at=0.0, retry_at=0.0), None
         waiting = msgspec.structs.replace(

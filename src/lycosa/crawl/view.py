@@ -84,16 +84,16 @@ class PageView(msgspec.Struct, frozen=True, dict=True, eq=False):
         return Base(self.base)
 
 
-def view_of(row: UrlRow, response: Response, page: Page | None) -> PageView:
-    """The view of what was fetched, once `row` knows its hash and type."""
+def view_of(row: UrlRow, response: Response, content_type: str, content_hash: bytes, page: Page | None) -> PageView:
+    """The view of what was fetched."""
     return PageView(
         row.url,
         response.url,
         response.status,
         response.headers,
         response.body,
-        row.content_type,
-        row.content_hash.hex(),
+        content_type,
+        content_hash.hex(),
         response.started_at,
         row.depth,
         page,
