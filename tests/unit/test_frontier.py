@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import settings
@@ -17,6 +19,7 @@ from lycosa.crawl.rows import FORMAT, RobotsRow, UrlRow, unpack
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key
+from lycosa.ports import Change
 
 DELAY_S = 2.0
 
@@ -191,6 +194,113 @@ def test_what_still_waits_when_a_crawl_ends_is_parked_with_a_reason(store: Memor
     assert {(row.state, row.reason) for row in rows} == {("parked", "waiting")}
     assert frontier.lease(1e9) is None
     assert (frontier.stats["queued"], frontier.stats["parked"]) == (0, 3)
+
+
+def test_hosts_that_cannot_be_asked_for_long_give_their_place_to_others() -> None:
+    store = MemoryStore()
+    frontier, rules = open_frontier(store, capacity=6)
+    allow(
+        store, rules, *[f"http://slow{number}" for number in range(6)], *[f"http://live{number}" for number in range(4)]
+    )
+    frontier.offer([Candidate(f"http://slow{number}/{page}", 0) for number in range(6) for page in range(2)], 0.0)
+    for lease in frontier.leases(1.0, 10):
+        frontier.host(lease.host).ready_at = 1000.0  # Retry-After, say
+        row = lease.row
+        assert row is not None
+        row.state = "done"
+        frontier.settle(lease, Effect(row=row), 2.0)
+    frontier.offer([Candidate(f"http://live{number}/", 0) for number in range(4)], 3.0)
+    assert sorted(lease.host for lease in frontier.leases(4.0, 10)) == ["live0", "live1", "live2", "live3"]
+    assert frontier.next_ready() == 1000.0
+    again, _ = open_frontier(store, capacity=20)
+    again.recover(5.0)
+    assert len([lease for lease in again.leases(1001.0, 10) if lease.host.startswith("slow")]) == 6
+
+
+def test_an_origin_without_rules_keeps_no_other_port_of_its_host_waiting() -> None:
+    store = MemoryStore()
+    frontier, rules = open_frontier(store)
+    store.write([rules.put(RobotsRow(FORMAT, "http://a:81", "closed", retry_at=10_000.0))])
+    allow(store, rules, "http://a")
+    frontier.offer([Candidate("http://a:81/", 1), Candidate("http://a/x", 1)], 0.0)
+    lease = frontier.lease(1.0)
+    assert lease is not None
+    assert lease.url == "http://a/x"
+    assert frontier.stats["delayed"] == 1
+
+
+class MortalStore(MemoryStore):
+    """Dies at a write."""
+
+    lives = 1_000_000
+
+    def write(self, changes: Iterable[Change]) -> None:
+        if self.lives <= 0:
+            raise RuntimeError("killed")
+        self.lives -= 1
+        super().write(list(changes))
+
+
+@pytest.mark.parametrize("lives", range(1, 8))
+def test_parking_can_be_killed_at_any_write_and_no_host_is_stuck(lives: int) -> None:
+    store = MortalStore()
+    frontier, rules = open_frontier(store)
+    allow(store, rules, "http://a", "http://b")
+    frontier.offer([Candidate(url, 0) for url in ("http://a/1", "http://a/2", "http://b/1")], 0.0)
+    store.lives = lives
+    with contextlib.suppress(RuntimeError):
+        frontier.park("waiting")
+    store.lives = 1_000_000
+    again, _ = open_frontier(store)
+    again.offer([Candidate("http://a/new", 0), Candidate("http://b/new", 0)], 5.0)
+    asked = set()
+    for now in range(10, 100, 10):
+        for lease in again.leases(float(now), 10):
+            asked.add(lease.url)
+            settle(again, lease, float(now))
+    assert asked >= {"http://a/new", "http://b/new"}
+    assert again.stats["queued"] == 0
+
+
+def test_places_that_are_only_held_refuse_nobody_for_good() -> None:
+    store = MemoryStore()
+    frontier, rules = open_frontier(store, most_pages=1)
+    allow(store, rules, "http://a.d.org", "http://b.d.org")
+    frontier.offer([Candidate("http://a.d.org/", 0), Candidate("http://b.d.org/", 0)], 0.0)
+    [first] = frontier.leases(1.0, 5)
+    row = first.row
+    assert row is not None
+    row.state, row.outcome = "done", "failed"
+    frontier.settle(first, Effect(row=row, counts=Counter(failed=1)), 2.0)
+    assert len(frontier.leases(100.0, 5)) == 1
+
+
+def test_a_clock_that_was_set_back_lengthens_no_wait() -> None:
+    store = MemoryStore()
+    frontier, rules = open_frontier(store)
+    allow(store, rules, "http://a")
+    frontier.offer([Candidate(f"http://a/{number}", 0) for number in range(3)], 86_400.0)
+    lease = frontier.lease(86_400.0)
+    assert lease is not None
+    frontier.host("a").last_at = 86_400.0
+    settle(frontier, lease, 86_400.0)
+    again, _ = open_frontier(store)
+    assert again.lease(0.0) is None
+    assert again.lease(60.0) is not None
+
+
+def test_a_lease_given_back_is_as_if_it_had_never_been() -> None:
+    store = MemoryStore()
+    frontier, rules = open_frontier(store)
+    allow(store, rules, "http://a")
+    frontier.offer([Candidate("http://a/1", 0)], 0.0)
+    lease = frontier.lease(1.0)
+    assert lease is not None
+    frontier.give_back(lease)
+    assert frontier.interrupted() == []
+    again = frontier.lease(1.0)
+    assert again is not None
+    assert again.url == lease.url
 
 
 class FrontierUnderFire(RuleBasedStateMachine):

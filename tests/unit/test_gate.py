@@ -66,3 +66,25 @@ def test_without_a_gap_nobody_waits() -> None:
 
     run_virtual(clock, run())
     assert clock.now() == pytest.approx(times[0][1])
+
+
+def test_whoever_is_not_wanted_any_more_leaves_the_line_at_once_and_holds_nobody_up() -> None:
+    clock, sent = VirtualClock(), []
+    gate = AddressGate(clock, 5.0)
+    is_over = False
+
+    async def ask(number: int) -> None:
+        async with gate.passage("192.0.2.1", 5.0, lambda: is_over) as may_go:
+            if may_go:
+                sent.append(number)
+
+    async def run() -> None:
+        nonlocal is_over
+        waiting = [asyncio.create_task(ask(number)) for number in range(20)]
+        await clock.sleep(6.0)
+        is_over = True
+        await asyncio.gather(*waiting)
+
+    run_virtual(clock, run())
+    assert sent == [0]
+    assert clock.now() < 7.0

@@ -202,6 +202,8 @@ class CurlFetcher:
             return _respond(visit.ask.url, status, transfer, started_at, timings)
         if stopped in _KINDS:
             kind, detail = _KINDS[stopped]
+        elif how.code == 0 and transfer.is_head_whole:
+            kind, detail = "protocol", f"{status} is no status of an answer"
         elif how.code == 0:
             kind, detail = "closed.empty", "no final answer came"
         else:

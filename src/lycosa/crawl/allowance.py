@@ -48,8 +48,8 @@ class Allowance:
         if rate is None:
             return False
         now, received = self._now(), self._stats["downloaded"]
-        earned = rate * (now - self._looked_at) - (received - self._seen_bytes)
-        self._credit_bytes = min(float(rate), self._credit_bytes + earned)
+        earned = self._credit_bytes + rate * (now - self._looked_at)
+        self._credit_bytes = min(float(rate), earned) - (received - self._seen_bytes)
         self._looked_at, self._seen_bytes = now, received
         return self._credit_bytes < 0
 

@@ -262,12 +262,12 @@ class Frontier:
         self._wake_hosts(now)
         self._make_room(now)
         while len(found) < most:
-            has_new = self._activate()
+            has_new = self._activate(now)
             lease = self._next(now, changes)
             if lease is not None:
                 found.append(lease)
             # Hosts that turned out to have nothing left have made room for others.
-            elif not has_new and not (self._has_room() and self._activate()):
+            elif not has_new and not (self._has_room() and self._activate(now)):
                 break
         if len(changes) == len(found):  # leases and nothing else: no count has changed
             self._store.write(changes)
@@ -414,7 +414,7 @@ class Frontier:
         self._turn += 1
         heapq.heappush(self._heap, (active.row.ready_at if at is None else at, self._turn, active.key))
 
-    def _activate(self) -> bool:
+    def _activate(self, now: float) -> bool:
         """Bring waiting hosts into memory, the high lanes more often than the low ones, none never. Was there one?"""
         found = False
         for _ in range(LANES):
@@ -423,11 +423,11 @@ class Frontier:
             self._lane_turn += 1
             first = 0 if self._lane_turn % 2 else 1 if self._lane_turn % 4 else 2 if self._lane_turn % 8 else 3
             for lane in [*range(first, LANES), *range(first)]:
-                if self._has_room() and self._activate_lane(lane):
+                if self._has_room() and self._activate_lane(lane, now):
                     found = True
         return found
 
-    def _activate_lane(self, lane: int) -> bool:
+    def _activate_lane(self, lane: int, now: float) -> bool:
         room = self._capacity - len(self._active)
         waiting: list[bytes] = []
         for waiting_key, _ in self._store.scan("waiting", self._next_waiting[lane], bytes([lane + 1])):
@@ -441,6 +441,7 @@ class Frontier:
         for key, stored in zip(keys, self._store.get_many("hosts", keys), strict=True):
             if stored is not None and key not in self._active:
                 active = self._active[key] = _Active(key, unpack(stored, HostRow))
+                _follow_clock(active.row, now)
                 self._push(active)
         return True
 
@@ -653,6 +654,14 @@ class Frontier:
     @property
     def active_hosts(self) -> int:
         return len(self._active)
+
+
+def _follow_clock(host: HostRow, now: float) -> None:
+    """When the machine's clock was set back between two runs, what is left of a wait stays what it was."""
+    ahead_s = host.last_at - now
+    if ahead_s > 0:
+        host.last_at, host.ready_at = now, host.ready_at - ahead_s
+        host.pace = msgspec.structs.replace(host.pace, wait_until=max(0.0, host.pace.wait_until - ahead_s))
 
 
 def _next_key(key: bytes) -> bytes:
