@@ -34,7 +34,7 @@ from lycosa.web.addresses import NoAddress, OwnHosts, Resolved, may_connect, ref
 from lycosa.web.url import host_of
 
 MOST_ADDRESSES = 3
-_LEAST_STATUS, _GREATEST_STATUS = 200, 599  # of a final answer
+_LEAST_STATUS, _GREATEST_STATUS = 200, 999  # of a final answer: some make up their own
 _MOST_PREFERRED = 10_000
 _KINDS = {
     "headers": ("headers.too_large", "the head is longer than 64 KiB or 200 lines"),

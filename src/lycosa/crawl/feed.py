@@ -20,6 +20,7 @@ from lycosa.ports import Change, Journal, Store, Tables
 
 _SETTLED, _FED = b"settled", b"fed"  # in `meta`: the last entry that counts, and the last that is in files
 _FILE_BYTES = 8 << 20  # of entries that make a file
+_FILE_ENTRIES = 5_000  # or so many, if they are small
 _SHAPED_AT_ONCE = 32  # entries that are in memory as values of Python
 
 
@@ -99,7 +100,7 @@ class Feed:
     @property
     def is_full(self) -> bool:
         """Is there enough for a file?"""
-        return self._journal.open_bytes >= _FILE_BYTES
+        return self._journal.open_bytes >= _FILE_BYTES or self._journal.last - self._sealed >= _FILE_ENTRIES
 
     def seal(self) -> None:
         """What was put so far is to be flushed. To be called between batches, never during one."""

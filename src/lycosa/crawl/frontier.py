@@ -91,6 +91,10 @@ class Frontier:
     # -- opening and closing -------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
+        for _, stored in islice(self._store.scan("urls"), 1):
+            unpack(stored, UrlRow)  # what this version cannot read is said before anything is changed
+        for _, stored in islice(self._store.scan("hosts"), 1):
+            unpack(stored, HostRow)
         self.stats.update(read_counts(self._store.get("meta", b"stats")))
         turn = self._store.get("meta", b"turn")
         # Past all that a crash left unrecorded.
