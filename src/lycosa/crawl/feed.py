@@ -178,7 +178,8 @@ def _link_columns(entries: _Batch) -> list[list[Any]]:
         if page is not None and links:
             targets, kinds, rels, texts, refusals = zip(*links, strict=True)
             count = len(links)
-            added = ([page.url] * count, targets, kinds, rels, texts, [page.fetched_at] * count, refusals)
+            source, at = [page.url] * count, [page.fetched_at] * count
+            added: tuple[Sequence[Any], ...] = (source, targets, kinds, rels, texts, at, refusals)
             for column, values in zip(columns, added, strict=True):
                 column.extend(values)
     return columns
