@@ -156,6 +156,17 @@ async def fail(fetcher: CurlFetcher, url: str, **more: Any) -> Trouble:
 # -- bytes ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("line", [b"HTTP/1.1 200OK", b"HTTP/1.1 200\tOK", b"HTTP/1.1\t200 OK", b"HTTP/1.1 200"])
+def test_a_status_line_that_libcurl_takes_is_an_answer_however_it_is_written(line: bytes) -> None:
+    async def main() -> None:
+        raw = line + b"\r\nContent-Length: 5\r\n\r\nhello"
+        async with serving(answering(raw)) as server, fetching() as fetcher:
+            got = await get(fetcher, server.url("/"))
+            assert (got.status, got.body) == (200, b"hello")
+
+    run(main())
+
+
 def test_an_answer_is_kept_byte_for_byte() -> None:
     raw = b"HTTP/1.1 203 Sort  Of\r\nCONTENT-type:text/html\r\nX-Two:  a\r\nx-two: b \r\nContent-Length: 5\r\n\r\nhello"
 

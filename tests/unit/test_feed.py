@@ -90,6 +90,17 @@ def test_an_entry_whose_batch_was_never_written_does_not_count(desk: Desk) -> No
     assert [row["url"] for row in desk.in_files("requests")] == ["http://a/1", "http://a/2"]
 
 
+def test_an_entry_whose_batch_failed_is_not_flushed_either_and_its_number_is_given_again(desk: Desk) -> None:
+    desk.put(1)
+    desk.feed.put(RequestRow("a", "http://a/lost", None, 1.0, None, None, "page", "fetched", 0, None))
+    desk.flush()  # as a crawl does that ends because its store failed
+    desk.open()
+    desk.put(2)
+    assert [row["url"] for row in desk.waiting("requests")] == ["http://a/2"]
+    desk.flush()
+    assert [row["url"] for row in desk.in_files("requests")] == ["http://a/1", "http://a/2"]
+
+
 class Dying(ParquetTables):
     """Writes so many tables, and then the process is dead."""
 
