@@ -27,7 +27,7 @@ class Window(NamedTuple):
         """`now` if it is open, else when it opens."""
         since_start = (now - self.start_s) % _DAY_S
         length_s = (self.end_s - self.start_s) % _DAY_S or _DAY_S
-        return now if since_start < length_s else now + _DAY_S - since_start
+        return now if since_start < length_s else now + (_DAY_S - since_start)
 
 
 class Hours:
