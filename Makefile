@@ -14,7 +14,7 @@ help:
 	@echo 'make bench   measure the hot paths, as ratios'
 	@echo 'make clean   remove the virtual environment'
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(wildcard native/*.[ch])
 ifdef UV
 	$(UV) venv --quiet --allow-existing --python '>=3.11' $(VENV)
 	$(UV) pip install --quiet --python $(BIN)/python -e '.[dev]'
@@ -41,4 +41,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/lycosa/*.so

@@ -10,9 +10,12 @@ from benchmarks.samples import Sample, samples, words
 from benchmarks.timing import Row, show, take_turns
 from lycosa.backends.system import keep_freed_memory
 from lycosa.kit.simhash import simhash
+from lycosa.web.charset import Charset
 from lycosa.web.html import read_page
+from lycosa.web.page import Page
 from lycosa.web.robots import Robots
 from lycosa.web.text import main_text
+from lycosa.web.tree import read_tree
 from lycosa.web.url import Normaliser
 
 ROBOTS = b"""User-agent: *
@@ -39,12 +42,18 @@ def extraction(sample: Sample) -> list[Row]:
         page = read_page(sample.body, sample.url)
         return page.headings, page.text, simhash(main_text(page.blocks))
 
+    def read_by_tree() -> object:
+        page = Page(sample.url, Charset("utf-8", "given"))
+        read_tree(sample.body, page)
+        return page.headings, page.text
+
     taken = take_turns(
         {
             "parse": lambda: LexborHTMLParser(sample.body),
             "links": lambda: read_page(sample.body, sample.url),
             "text": read_text,
             "all": read_all,
+            "tree": read_by_tree,
         }
     )
     bare = taken["parse"]
@@ -52,6 +61,7 @@ def extraction(sample: Sample) -> list[Row]:
         Row(f"{sample.name}: links, metadata / bare parse of {bare * 1e6:.0f} us", taken["links"] / bare, "x", 1.6),
         Row(f"{sample.name}: and headings, text", taken["text"] / bare, "x", 2.2),
         Row(f"{sample.name}: and blocks, main text, fingerprint", taken["all"] / bare, "x", 4.5),
+        Row(f"{sample.name}: headings, text where it is not plain", taken["tree"] / bare, "x", 4.5),
     ]
 
 

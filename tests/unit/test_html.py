@@ -4,11 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lycosa.web.html import LONGEST_HREF, MOST_LINKS, PARSED_BYTES, read_page, read_refresh, read_srcset
+from lycosa.web.elements import LONGEST_HREF, MOST_LINKS, read_refresh, read_srcset
+from lycosa.web.html import PARSED_BYTES, read_page
 from lycosa.web.page import FOLLOWED, Heading, Link, Page
 from lycosa.web.text import main_text
 
 URL = "https://example.org/dir/page.html"
+
+
+@pytest.fixture(autouse=True, params=["as it stands", "from the tree"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain pages are read in one of two ways, with the same result."""
+    if request.param == "from the tree":
+        monkeypatch.setattr("lycosa.web.html.read_plain", lambda html, page: False)
 
 
 def read(html: str | bytes) -> Page:

@@ -11,6 +11,13 @@ from lycosa.web.text import main_text
 LONG = "The wolf spider does not spin a web to catch its prey but runs it down on the ground, mostly at night. "
 
 
+@pytest.fixture(autouse=True, params=["as it stands", "from the tree"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain pages are read in one of two ways, with the same result."""
+    if request.param == "from the tree":
+        monkeypatch.setattr("lycosa.web.html.read_plain", lambda html, page: False)
+
+
 def main_of(html: str) -> str:
     return main_text(read_page(html.encode(), "http://example.org/").blocks)
 

@@ -29,7 +29,7 @@ import msgspec
 from lycosa.crawl.items import Items
 from lycosa.crawl.view import PageView
 from lycosa.errors import BadInput, BadSetting
-from lycosa.web.html import LONGEST_HREF, MOST_LINKS
+from lycosa.web.elements import LONGEST_HREF, MOST_LINKS
 
 GROUP = "lycosa.processors"
 MOST_FIELD_BYTES = 64_000  # of one page, as JSON, all processors together; so are the others

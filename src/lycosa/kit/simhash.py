@@ -14,6 +14,11 @@ from itertools import combinations
 
 import numpy as np
 
+try:
+    from lycosa.native import simhash as _compiled
+except ImportError:  # no compiler where it was installed
+    _compiled = None  # type: ignore[assignment]
+
 RADIUS = 3
 BANDS = 10
 _BLOCKS = ((51, 13), (38, 13), (25, 13), (12, 13), (0, 12))  # (shift, width) of the five blocks
@@ -23,6 +28,7 @@ _Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 _CAPITALS, _SPACES = bytes(range(ord("A"), ord("Z") + 1)), b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 _PLAIN = bytes.maketrans(_CAPITALS + _SPACES, _CAPITALS.lower() + bytes(len(_SPACES)))
 _LONG_TOKEN_BYTES = 24  # a mean above this is no text of words
+_LONGEST_WORD_BYTES = 30_000
 _CHUNK_BYTES = 1 << 15  # hashed at once: as many powers are kept
 
 
@@ -40,6 +46,10 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(256, 8).astype(np.
 
 def simhash(text: str) -> int:
     """The fingerprint of a text; 0 for a text without words."""
+    if _compiled is not None:
+        found = _compiled(text.encode("utf-8", "replace"), _LONGEST_WORD_BYTES, _LONG_TOKEN_BYTES)
+        if found is not None:
+            return found
     words, letters = _hash_words(text)
     if letters > _LONG_TOKEN_BYTES * len(words):
         run = "".join(text.split())

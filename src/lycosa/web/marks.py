@@ -86,7 +86,12 @@ class Tree:
             after = node.next
             if after is not None and after.is_empty_text_node:
                 after = after.next
-            if after is not None and after.tag_id not in is_block:
+            if after is None:  # the last of an inline element, behind which the line would go on
+                above = node.parent
+                is_ended = above is None or above.tag_id in is_block
+            else:
+                is_ended = after.tag_id in is_block
+            if not is_ended:
                 node.insert_after(_END)
         return regions
 
@@ -205,6 +210,8 @@ class MarkedText:
             line, until = begins[block], begins[block + 1]
             if until > line + 1:
                 latest = line = next((at for at in range(max(line, latest), until) if text in self.lines[at]), line)
+            while text and not self.lines[line] and line + 1 < len(counts):  # the link begins before the block it holds
+                line += 1
             counts[line] += len(text)
         return counts
 

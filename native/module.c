@@ -1,0 +1,46 @@
+/* `lycosa.native`: two hot paths in C, each with the same result as its twin in Python. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "page.h"
+#include "simhash.h"
+#include "tags.h"
+
+static PyObject *read_page(PyObject *module, PyObject *arguments) {
+    const char *html;
+    Py_ssize_t size;
+    PyObject *entities;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y#O!:read_page", &html, &size, &PyDict_Type, &entities)) return NULL;
+    return page_read(html, size, entities);
+}
+
+static PyObject *fingerprint(PyObject *module, PyObject *arguments) {
+    const char *text;
+    Py_ssize_t size, longest_word, mean_letters;
+    uint64_t found = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y#nn:simhash", &text, &size, &longest_word, &mean_letters)) return NULL;
+    switch (simhash((const unsigned char *)text, (size_t)size, (size_t)longest_word, (size_t)mean_letters, &found)) {
+    case 1: return PyLong_FromUnsignedLongLong(found);
+    case 0: Py_RETURN_NONE;
+    default: return PyErr_NoMemory();
+    }
+}
+
+static PyMethodDef FUNCTIONS[] = {
+    {"read_page", read_page, METH_VARARGS, "What a plain page holds; None if the page is not plain."},
+    {"simhash", fingerprint, METH_VARARGS, "The fingerprint of a text; None if it is no text of words."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT, "native", "Hot paths in C, each with a twin in Python.", -1, FUNCTIONS, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit_native(void) {
+    tags_prepare();
+    page_prepare();
+    simhash_prepare();
+    return PyModule_Create(&MODULE);
+}

@@ -1,0 +1,10 @@
+#ifndef LYCOSA_PAGE_H
+#define LYCOSA_PAGE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+void page_prepare(void);
+PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities); /* None if the page is not plain */
+
+#endif
