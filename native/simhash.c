@@ -8,9 +8,13 @@
 #define FINISH UINT64_C(0xD6E8FEB86659FD93)
 #define BASE UINT64_C(0xB5026F5AA96619E9)
 
+enum { POWERS = 64 }; /* of the base: as many as most words have letters */
+static uint64_t powers[POWERS];
 static unsigned char plain[256]; /* letters without their case; white space is 0 */
 
 void simhash_prepare(void) {
+    powers[0] = 1;
+    for (int at = 1; at < POWERS; at++) powers[at] = powers[at - 1] * BASE;
     for (int byte = 0; byte < 256; byte++) plain[byte] = (unsigned char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
     for (const char *space = "\t\n\v\f\r\x1c\x1d\x1e\x1f "; *space; space++) plain[(unsigned char)*space] = 0;
 }
@@ -71,9 +75,13 @@ int simhash(const unsigned char *text, size_t size, size_t longest_word, size_t 
             at++;
             continue;
         }
-        uint64_t word = 0, power = 1;
-        size_t start = at;
-        for (; at < size && plain[text[at]] != 0; at++, power *= BASE) word += plain[text[at]] * power;
+        uint64_t word = 0;
+        size_t start = at, near = size - at < POWERS ? size : at + POWERS;
+        for (; at < near && plain[text[at]] != 0; at++) word += plain[text[at]] * powers[at - start];
+        if (at == start + POWERS) {
+            uint64_t power = powers[POWERS - 1] * BASE;
+            for (; at < size && plain[text[at]] != 0; at++, power *= BASE) word += plain[text[at]] * power;
+        }
         letters += at - start;
         if (at - start > longest_word) done = 0;
         word ^= word >> 31;

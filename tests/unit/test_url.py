@@ -215,6 +215,31 @@ def test_links_of_a_page_are_joined_and_normalised_and_the_unusable_left_out() -
     }
 
 
+_PIECES = st.sampled_from(
+    (
+        "a B 9 ab - _ ~ . .. / // : ? # % %7e %2F ; @ [ \\ ü xn-- xn--a example www. .com .1 1.2.3.4 0x7f :80 :8080 "
+        "http:// https:// HTTP:"
+    ).split()
+)
+
+
+@given(
+    st.lists(_PIECES, max_size=8).map("".join),
+    st.sampled_from(
+        ["http://a.example/", "https://1.2.3.4:81/d/e?q", "http://xn--zca.example/%7e/x", "http://u@b.example/x/"]
+    ),
+)
+@settings(max_examples=500)
+def test_short_cuts_for_simple_links_lead_where_the_long_way_does(ref: str, base: str) -> None:
+    links = Normaliser()
+    try:
+        expected = links.of_href(Base(base).join(ref.partition("#")[0]))
+    except BadUrl:
+        expected = None
+    for _ in range(2):  # the second time from memory
+        assert links.links(base, [ref]).get(ref) == expected
+
+
 def test_a_url_is_cut_into_its_host_and_the_rest() -> None:
     assert cut("http://a.example:8080/x?y") == ("a.example", "http://:8080/x?y")
     assert cut("https://u:p@[::1]:1/") == ("[::1]", "https://:1/")

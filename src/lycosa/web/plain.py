@@ -7,6 +7,7 @@ no page is plain, and all that is lost is time (ADR 0010).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from html.entities import html5
 
 from lycosa.web.elements import LONGEST_HREF, Elements
@@ -69,9 +70,10 @@ class PlainWords:
         return self._text
 
     def blocks(self) -> list[Block]:
-        return list(map(Block._make, self._blocks))
+        return list(map(_block, self._blocks))
 
 
+_block = partial(tuple.__new__, Block)  # a third of the cost of `Block._make`
 _MEDIA = frozenset(("img", "iframe", "source", "video", "audio", "track", "embed", "input"))
 _ACTS = {
     "html": Elements.html,

@@ -31,6 +31,12 @@ _SPECIAL = frozenset(("http", "https", "ws", "wss", "ftp", "file"))
 _PATH_SESSION = re.compile(r"(?<!/\.)(?<!/\.\.);(?:jsessionid|phpsessid|sessionid|sid)=[^/?;]*", re.I)
 # Names that may mean something else (a section, say) count as sessions only with a value that looks like a token.
 _TOKEN = re.compile(r"(?:\w*sid|\w*session|zenid)=(?=[^0-9]*[0-9])[0-9A-Za-z,_\-]{16,}", re.I)
+# A path that is its own normal form, and cannot be anything but a path: no dots but inside of names.
+_PATH = r"[A-Za-z0-9_~\-][A-Za-z0-9_~.\-]*+(?:/[A-Za-z0-9_~\-][A-Za-z0-9_~.\-]*+)*+/?"
+_SIMPLE = re.compile(f"/?{_PATH}")
+# The same with a host before it: one whose last label has a letter first, so that it is no number, and no Punycode.
+_SIMPLE_URL = re.compile(rf"https?://(?![a-z0-9.\-]*?xn--)(?:[a-z0-9\-]++\.)*[a-z][a-z0-9\-]*+(?:/|/{_PATH})")
+_NORMAL_BASE = re.compile(r"https?://[a-z0-9\-]++(?:\.[a-z0-9\-]++)*+(?::[0-9]++)?(?:/[A-Za-z0-9_~.\-]*+)*+")
 _UNTIDY = re.compile(r"[%?;\[\]^`|{}\\]")  # what makes a path or query need more than a copy
 _ILLEGAL = {ord(letter): f"%{ord(letter):02X}" for letter in "[]^`|{}\\"}  # kept by WHATWG, not in RFC 3986
 _KNOWN_NAMES = 4096
@@ -94,7 +100,7 @@ def is_web(url: str) -> bool:
 class Base:
     """A page's base URL, taken apart once so that each of its links is joined by cutting strings."""
 
-    __slots__ = ("_document", "_page", "_scheme", "directory", "href", "origin")
+    __slots__ = ("_document", "_page", "_scheme", "directory", "href", "is_normal", "origin")
 
     def __init__(self, url: str) -> None:
         href = _href(url)
@@ -106,6 +112,8 @@ class Base:
         path_at = after.find("/")
         self.origin = f"{scheme}://{after[:path_at]}" if mark and path_at >= 0 else ""
         self.directory = self._page[: self._page.rindex("/") + 1] if self.origin else ""
+        # Are its origin and directory as `Normaliser` would have them? Then so are they with a simple path behind.
+        self.is_normal = scheme in ("http", "https") and _NORMAL_BASE.fullmatch(self.directory) is not None
 
     def join(self, ref: str) -> str:
         """The absolute URL of a link as it stands in the page."""
@@ -230,11 +238,11 @@ class Normaliser:
     def links(self, base: str, refs: Iterable[str]) -> dict[str, str]:
         """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
         joined = Base(base)
-        rooted = self._rooted(joined.origin)
+        rooted, whole = self._meanings(joined.origin), self._meanings("")
         found: dict[str, str] = {}
         forms: dict[str, str | None] = {}  # by what stands before the fragment
         for ref in refs:
-            url = rooted.get(ref)
+            url = rooted.get(ref) or whole.get(ref)
             if url is None:
                 if ref in found:
                     continue
@@ -245,26 +253,33 @@ class Normaliser:
                     url = forms[target] = self._form(joined, target)
                     if url is not None and target[:1] == "/" and target[1:2] not in _SLASHES:
                         self._remember(rooted, target, url)
+                    elif url is not None and target.startswith(("http://", "https://")):
+                        self._remember(whole, target, url)
             if url is not None:
                 found[ref] = url
         return found
 
-    def _rooted(self, origin: str) -> dict[str, str]:
-        """What is known of links that begin with a slash: they mean the same on every page of an origin."""
+    def _meanings(self, origin: str) -> dict[str, str]:
+        """What is known of links that begin with a slash: they mean the same on every page of an origin. Those that are
+        whole URLs, under no origin, mean the same everywhere."""
         known = self._known.get(origin)
         if known is None:
             known = self._known[origin] = {}
         return known
 
-    def _remember(self, rooted: dict[str, str], target: str, url: str) -> None:
+    def _remember(self, meanings: dict[str, str], target: str, url: str) -> None:
         if self._remembered >= _KNOWN_LINKS:
             self._known.clear()
             self._remembered = 0
         if len(target) < _LONGEST_KNOWN:
-            rooted[target] = url
+            meanings[target] = url
             self._remembered += 1
 
     def _form(self, base: Base, ref: str) -> str | None:
+        if base.is_normal and _SIMPLE.fullmatch(ref):
+            return (base.origin if ref[0] == "/" else base.directory) + ref
+        if len(ref) <= _LONGEST_AUTHORITY and _SIMPLE_URL.fullmatch(ref):
+            return ref
         try:
             return self.of_href(base.join(ref))
         except BadUrl:
