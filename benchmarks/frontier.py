@@ -40,7 +40,18 @@ from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Audit, Seen
 from lycosa.web.domains import registered_domain
 
-MILESTONES = (100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000)
+MILESTONES = (
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
+)
 PAGE_LINKS = 50
 AT_HOME = 0.7  # of a page's links lead to its own host
 NEW = 0.5  # of the links offered were never met
