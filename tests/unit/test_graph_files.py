@@ -16,6 +16,7 @@ from lycosa.backends.graph_rows import Shard, keys_of, link_batches, page_batche
 from lycosa.backends.parquet import TableTrouble, write_table
 from lycosa.crawl.feed import PageRow, RequestRow
 from lycosa.search.graph import CARRIES, NOFOLLOW, OTHER, OWN
+from lycosa.web.url import cut
 
 DAY = "2026-01-31"
 A, B, C, D = "https://a.org/", "https://b.org/", "https://c.org/", "https://www.a.org/d"
@@ -164,6 +165,14 @@ def test_many_small_buckets_give_the_same_graph_as_one(tmp_path: Path) -> None:
         found.append((parts, totals.starts.tolist(), totals.taken.tolist(), totals.hosts.weights.tolist()))
         assert len(list(place.iterdir())) == (1 if bucket_links > 900 else 19)
     assert found[0] == found[1]
+
+
+def test_keys_are_those_of_the_store() -> None:
+    urls = [
+        A, "http://a.org:8080/x?y=/z://@", "https://[::1]:99/", "https://[::1]/p", "http://1.2.3.4/a:b@c", "https://é.org/ü",
+    ]  # fmt: skip
+    assert [bytes(key) for key in keys_of(urls)] == [cut(url).key() for url in urls]
+    assert [bytes(key) for key in keys_of([None, "", "nonsense", "https://x", "a://"])] == [b""] * 5
 
 
 def test_no_tables_are_an_empty_graph_and_damaged_ones_are_named(tmp_path: Path) -> None:

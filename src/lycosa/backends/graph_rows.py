@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lycosa.backends.parquet import TableFile, list_files, read_groups
 from lycosa.crawl.feed import rows_of
-from lycosa.kit.keys import KEY_BYTES, url_key
+from lycosa.kit.keys import KEY_BYTES, half_key
 from lycosa.web.page import FOLLOWED
 from lycosa.web.url import cut
 
@@ -28,6 +28,7 @@ _LINK_COLUMNS = ("source", "target", "kind", "rel", "discovered_at", "refused")
 _REPEATING = ("source", "target", "kind", "rel", "refused")
 _HINTS = frozenset(("nofollow", "ugc", "sponsored"))
 _AT_ONCE = 50_000
+_NOBODY = bytes(KEY_BYTES)
 
 
 class Shard(NamedTuple):
@@ -66,16 +67,27 @@ class LinkBatch(NamedTuple):
 
 def keys_of(urls: Iterable[str | None]) -> Keys:
     """The keys of normalised URLs; zeros for none."""
-    nobody = bytes(KEY_BYTES)
-    return np.frombuffer(b"".join([nobody if not url else _key(url, nobody) for url in urls]), KEY)
+    hosts: dict[str, bytes] = {}
+    return np.frombuffer(b"".join([_key(url, hosts) if url else _NOBODY for url in urls]), KEY)
 
 
-def _key(url: str, otherwise: bytes) -> bytes:
+def _key(url: str, hosts: dict[str, bytes]) -> bytes:
+    """As `cut(url).key()`, twice as fast for URLs without port: there are millions of them, of few hosts."""
+    scheme, _, after = url.partition("://")
+    host, slash, path = after.partition("/")
+    if not slash or not host or ":" in host or "@" in host:
+        return _odd_key(url)
+    half = hosts.get(host)
+    if half is None:
+        half = hosts[host] = half_key(host)
+    return half + half_key(f"{scheme}:///{path}")
+
+
+def _odd_key(url: str) -> bytes:
     try:
-        host, rest = cut(url)
+        return cut(url).key()
     except (ValueError, IndexError):  # no crawl writes such a row, but a table may be anybody's
-        return otherwise
-    return url_key(host, rest)
+        return _NOBODY
 
 
 def files_of(tables: Path, table: str, shards: Sequence[Shard]) -> list[TableFile]:
