@@ -1,7 +1,7 @@
 """The links of the graph, on their way from the tables into rows by target: more than memory holds, so through files.
 
 Links are spilled into buckets, one for each range of targets, and each bucket is put in order by itself. Memory is that
-of one bucket, about a hundred megabytes, if targets are spread; a bucket that is mostly one page's is small as well,
+of one bucket, some fifty megabytes, if targets are spread; a bucket that is mostly one page's is small as well,
 since a link between two pages counts once.
 """
 
@@ -33,7 +33,7 @@ from lycosa.search.graph import (
     unpack,
 )
 
-_BUCKET_LINKS = 4_000_000
+_BUCKET_LINKS = 2_000_000
 _SPILL_LINKS = 1_000_000
 
 

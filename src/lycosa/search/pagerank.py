@@ -4,7 +4,7 @@
 
 What does not flow on, because one gets bored (1 - d), because a page has no links or because a link does not carry all
 it takes, begins anew at the pages one starts from. So ranks add up to one after every step, whatever the graph is.
-Sums are in double precision: in single precision a page with a million links has an error of one in ten thousand.
+Sums are in double precision: in single precision one rounding is a tenth of the error that is allowed.
 """
 
 from __future__ import annotations
