@@ -14,7 +14,9 @@ each message is one sentence that names the remedy.
     ├── RowBroken                  crawl.rows: written by a newer version, or damaged
     ├── WriteFailed                backends.warc: the disk is full, say; what was appended before is whole
     ├── Unreadable                 backends.warc_read: a record that is not there or not whole
-    └── TableTrouble               backends.parquet
+    ├── TableTrouble               backends.parquet
+    ├── ArraysBroken               backends.array_file: damaged, or of another version
+    └── RankingFailed              cli.rank: the disk is full, say
 """
 
 from errno import EDQUOT, ENOSPC

@@ -60,6 +60,7 @@ _SYNC_S = 1.0
 _ROOM_S = 2.0
 _FLUSH_S = 60.0  # how long rows wait at most before they are in a file
 SHARD, WARCS, TABLES, FEED, RECORDS = "shard-00", "warc", "tables", "feed", "records"
+RANKS = "ranks"
 OnPage = Callable[[PageView], Awaitable[None]]
 OnReply = Callable[[Reply], None]
 

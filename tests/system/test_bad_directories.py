@@ -30,6 +30,7 @@ VERBS = {
     "explain": ("explain", SEED),
     "get": ("get", SEED),
     "verify": ("verify",),
+    "rank": ("rank",),
 }
 
 

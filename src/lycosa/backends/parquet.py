@@ -262,6 +262,23 @@ def read_unix(
             yield dict(zip(names, row, strict=True))
 
 
+def count_rows(path: Path) -> int:
+    """How many rows a file has, from its end alone."""
+    read_about(path)
+    return int(pq.read_metadata(path).num_rows)
+
+
+def read_groups(path: Path, table: str, columns: Sequence[str], repeating: Sequence[str] = ()) -> Iterator[pa.Table]:
+    """The groups of rows of one file, by columns; those of `repeating` as codes and the values they stand for."""
+    read_about(path)
+    try:
+        with pq.ParquetFile(path, read_dictionary=list(repeating)) as file:
+            for group in range(file.num_row_groups):
+                yield file.read_row_group(group, list(columns))
+    except (pa.ArrowException, OSError) as error:
+        raise TableTrouble(f"{path} is damaged: restore it from a backup or remove it") from error
+
+
 def _seconds(times: pa.Array) -> list[float | None]:
     return [None if micros is None else micros / 1e6 for micros in times.cast(pa.int64()).to_pylist()]
 

@@ -2,11 +2,12 @@
 
 In this order, so that a crash loses nothing that others need and running again ends what was begun: bodies that other
 URLs share are written again under those; one batch changes the store and records what is left to do; the bytes in WARC
-files are overwritten; tables are written again without the rows; the record of what is left to do goes.
+files are overwritten; tables and ranks are written again without the rows; the record of what is left to do goes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -18,6 +19,8 @@ import lycosa
 from lycosa.backends import warc_erase
 from lycosa.backends.journal import Journal
 from lycosa.backends.parquet import ParquetTables
+from lycosa.backends.rank_progress import alone
+from lycosa.backends.ranks import forget_ranks
 from lycosa.backends.rocks import RocksStore
 from lycosa.backends.warc import Original, WarcWriter
 from lycosa.backends.warc_check import repair, warc_files
@@ -29,8 +32,9 @@ from lycosa.crawl.claims import Claim
 from lycosa.crawl.feed import Feed, settled_to
 from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished
 from lycosa.errors import BadInput, BadUrl
-from lycosa.web.url import Normaliser
-from lycosa.wiring import FEED, RECORDS, SHARD, TABLES, WARCS
+from lycosa.kit.keys import host_key
+from lycosa.web.url import Normaliser, cut
+from lycosa.wiring import FEED, RANKS, RECORDS, SHARD, TABLES, WARCS
 
 _CLAIM_FORMAT = 1
 
@@ -54,11 +58,14 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
     target = Target(url=normal(what)) if is_url else Target(host=host_name(what))
     if not yes:
         click.confirm(f"Forget {printable(target.name)}? This cannot be undone", abort=True, err=True)
-    store = RocksStore(directory / SHARD)
-    try:
-        done = _Eraser(directory, store, normal).forget(target)
-    finally:
-        store.close()
+    # A ranking that began before would bring back what is forgotten.
+    ranks = directory / RANKS
+    with alone(ranks) if ranks.is_dir() else contextlib.nullcontext():
+        store = RocksStore(directory / SHARD)
+        try:
+            done = _Eraser(directory, store, normal).forget(target)
+        finally:
+            store.close()
     if as_json:
         click.echo(json.dumps({"forgotten": target.name, **done._asdict()}))
         return
@@ -89,6 +96,7 @@ class _Eraser:
         self._tables = directory / TABLES
         self._journal = directory / FEED
         self._records = directory / RECORDS
+        self._ranks = directory / RANKS
         self._store = store
         self._normal = normal
 
@@ -197,9 +205,16 @@ class _Eraser:
         target = intention.target
         rows = TableCleaner(self._tables, intention, lambda url: target.covers(self._normal_of(url))).clean()
         rows += sum(self._clean_records(path, target) for path in self._records.glob("*.jsonl"))
+        self._forget_ranks(target)
         self._store.write([finished()])
         self._store.sync()
         return rows
+
+    def _forget_ranks(self, target: Target) -> None:
+        if target.host:
+            forget_ranks(self._ranks, host=host_key(target.host))
+        else:
+            forget_ranks(self._ranks, cut(target.url).key())
 
     def _clean_records(self, path: Path, target: Target) -> int:
         """Write a file of records again without the lines that come from what is forgotten; how many those are."""

@@ -30,6 +30,7 @@ _COMMANDS = {
     "get": "look",
     "explain": "look",
     "report": "report",
+    "rank": "rank",
     "export": "export",
     "host": "host",
     "verify": "look",

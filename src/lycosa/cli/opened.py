@@ -104,20 +104,20 @@ def opened(directory: Path) -> Iterator[Opened]:
     if not (directory / SHARD).is_dir():
         raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
     settings = settings_of(directory)
-    store, entries = _view(directory)
+    store, entries = view(directory)
     try:
         yield Opened(directory, store, settings, entries)
     finally:
         store.close()
 
 
-def _view(directory: Path) -> tuple[RocksStore, list[tuple[int, bytes]]]:
+def view(directory: Path, shard: str = SHARD) -> tuple[RocksStore, list[tuple[int, bytes]]]:
     """The store and what its tables do not have yet, as of one moment."""
     for attempt in range(_TRIES):
-        store = RocksStore(directory / SHARD, read_only=True)
+        store = RocksStore(directory / shard, read_only=True)
         fed, settled = flushed_to(store), settled_to(store)
-        entries = list(read_journal(directory / FEED, SHARD, fed, settled))
-        if len(entries) == settled - fed or attempt == _TRIES - 1 or not is_in_use(directory / SHARD):
+        entries = list(read_journal(directory / FEED, shard, fed, settled))
+        if len(entries) == settled - fed or attempt == _TRIES - 1 or not is_in_use(directory / shard):
             break
         store.close()  # a flush came between the two: look again
     return store, entries

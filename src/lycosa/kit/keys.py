@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 SPACE = 1 << 64
 KEY_BYTES = 16
@@ -23,8 +23,12 @@ def host_key(host: str) -> int:
 
 def url_key(host: str, rest: str) -> bytes:
     """The 16-byte key of a URL; `rest` is the URL without its host, which `web.url.cut` gives."""
-    tail = xxh3_64_intdigest(rest.encode("utf-8", "surrogatepass"))
-    return (host_key(host) << 64 | tail).to_bytes(KEY_BYTES, "big")
+    return half_key(host) + half_key(rest)
+
+
+def half_key(text: str) -> bytes:
+    """The hash of a host, or of all of a URL but its host, as it stands in a key."""
+    return xxh3_64_digest(text.encode("utf-8", "surrogatepass"))
 
 
 def owner_of(key: int, owners: int) -> int:
