@@ -48,10 +48,11 @@ FAMILIES = (
     "content",
     "near",
     "seen",
+    "outbox",
     "meta",
 )
 _LOOKS = 20
-_SCANNED = ("queue", "waiting", "asleep", "due", "seen")  # in order, not by key: a filter would be of no use
+_SCANNED = ("queue", "waiting", "asleep", "due", "seen", "outbox")  # in order, not by key: a filter would be of no use
 _COPIED = 1_000  # rows a batch
 _FLOCK = struct.Struct("hhqqi4x")  # Linux: kind, whence, start, length, process
 _written: set[Path] = set()  # stores that this process holds for writing

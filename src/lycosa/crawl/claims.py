@@ -7,7 +7,7 @@ pages there are. What is returned as changes belongs into the batch that settles
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -65,8 +65,14 @@ class Claims:
 
     def near(self, fingerprint: int, key: bytes) -> tuple[bytes | None, list[Change]]:
         """The key of the nearest earlier page within three bits, and the changes that add this one."""
+        best, changes = self.near_in(names_of(fingerprint), fingerprint, key)
+        return (best[1] if best else None), changes
+
+    def near_in(
+        self, names: Sequence[bytes], fingerprint: int, key: bytes
+    ) -> tuple[tuple[int, bytes] | None, list[Change]]:
+        """The same in some of the bands, with the distance."""
         own = fingerprint.to_bytes(8, "big") + key
-        names = [band.to_bytes(5, "big") for band in bands(fingerprint)]
         best: tuple[int, bytes] | None = None
         changes: list[Change] = []
         for name, stored in zip(names, self._store.get_many("near", names), strict=True):
@@ -78,4 +84,13 @@ class Claims:
                     best = (apart, other)
             if len(bucket) < _BUCKET * _ENTRY and own not in bucket:
                 changes.append(("near", name, bucket + own))
-        return (best[1] if best else None), changes
+        return best, changes
+
+
+def names_of(fingerprint: int) -> list[bytes]:
+    """The names of a fingerprint's bands, as the store has them."""
+    return [band.to_bytes(5, "big") for band in bands(fingerprint)]
+
+
+def read_claim(stored: bytes | None) -> Claim | None:
+    return _decode(stored) if stored is not None else None

@@ -22,6 +22,7 @@ import msgspec
 from lycosa.crawl.budget import WAIT, PageBudget
 from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.line import Active, Line, Turns
+from lycosa.crawl.outbox import Outbox
 from lycosa.crawl.park import Park
 from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
@@ -53,6 +54,7 @@ class Frontier:
         capacity: int,
         delay_of: DelayOf,
         open_at: OpenAt = lambda _, now: now,
+        outbox: Outbox | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -60,6 +62,7 @@ class Frontier:
         self._budget = budget
         self._delay_of = delay_of
         self._open_at = open_at
+        self._outbox = outbox  # for hosts of other shards; None if all hosts are ours
         self._check_rows()
         self._turns = Turns(store)
         self._line = Line(store, self._turns, capacity)
@@ -94,11 +97,13 @@ class Frontier:
 
     # -- offering ------------------------------------------------------------------------------------------------------
 
-    def offer(self, candidates: Iterable[Candidate], now: float) -> int:
-        """Queue the URLs that are new; how many were."""
-        changes: list[Change] = []
+    def offer(self, candidates: Iterable[Candidate], now: float, noted: Iterable[Change] = ()) -> int:
+        """Queue the URLs that are new, with what else is `noted` in the same batch; how many were."""
+        changes: list[Change] = [*noted]
+        if self._outbox is not None:
+            candidates, changes = self._outbox.route(candidates, changes)
         count = self._take_in(candidates, now, changes)
-        if count:
+        if changes:
             self._store.write([*changes, *self._bookkeeping()])
         return count
 
@@ -386,7 +391,10 @@ class Frontier:
             changes += self._budget.release(lease.host, effect.counts["fetched"] > 0 and not effect.is_revisit)
         if effect.row is not None:
             self._settle_row(active, lease, effect, changes)
-        self._take_in(effect.found, now, changes)
+        found = effect.found
+        if self._outbox is not None:
+            found, changes = self._outbox.route(found, changes, effect.answers)
+        self._take_in(found, now, changes)
         self.stats.update(effect.counts)
         self._line.after_lease(active, changes)
         changes.append(("hosts", key, pack(active.row)))
@@ -432,6 +440,12 @@ class Frontier:
         if active is not None and not active.is_leased:
             self._line.push(active)
         return [("hosts", key, pack(host))]
+
+    def look_again(self, name: str) -> None:
+        """Something that a host waited for is there."""
+        active = self._line.active.get(host_key(name).to_bytes(8, "big"))
+        if active is not None and not active.is_leased:
+            self._line.push(active)
 
     def peek(self, name: str) -> HostRow | None:
         """The row of a host, if it is known at all."""

@@ -1,0 +1,216 @@
+"""What other shards are to have: on disk with the settlement it comes from, until they have written it.
+
+A settlement puts at most one parcel for each shard into its own batch, so it never waits for anybody. Parcels are
+numbered for each receiver and sent in that order, some at a time; those that were acknowledged are deleted, and after
+a connection was lost those that were not are sent again. So each arrives at least once, and arriving twice does no
+harm: URLs pass the receiver's set of known ones, and the first claim stays.
+
+A URL that was sent lately is not sent again: what thousands of pages link to would be most of the traffic.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from lycosa.crawl.lease import JOINED, Candidate, RobotsAnswer
+from lycosa.crawl.messages import Links, Lost, Parcel
+from lycosa.kit.keys import host_key, owner_of, url_key
+from lycosa.ports import Change, Store
+from lycosa.web.url import cut, host_of
+
+_IN_MEMORY = 2_000  # parcels of a receiver; the others are read again from disk
+_BATCH_BYTES = 256 << 10
+_BATCH_PARCELS = 500
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Parcel).decode
+
+
+def read_parcel(data: bytes | msgspec.Raw) -> Parcel:
+    return _decode(data)
+
+
+class _Pile:
+    """The parcels for one shard."""
+
+    def __init__(self, store: Store, shard: int) -> None:
+        self._store = store
+        self._prefix = shard.to_bytes(2, "big")
+        first = next(self._on_disk(0), None)
+        self.acked = first[0] - 1 if first is not None else 0
+        self.last = max((number for number, _ in self._on_disk(self.acked)), default=self.acked)  # the newest
+        self.sent = self.acked
+        self._fresh: deque[tuple[int, bytes]] = deque()  # all after `sent`, unless they are only on disk
+
+    def _on_disk(self, after: int) -> Iterator[tuple[int, bytes]]:
+        start, end = self._key(after + 1), self._prefix + b"\xff" * 9
+        return ((int.from_bytes(key[2:], "big"), value) for key, value in self._store.scan("outbox", start, end))
+
+    def _key(self, number: int) -> bytes:
+        return self._prefix + number.to_bytes(8, "big")
+
+    def add(self, parcel: Parcel) -> Change:
+        self.last += 1
+        value = _encode(parcel)
+        if self.last - self.sent - 1 == len(self._fresh) and len(self._fresh) < _IN_MEMORY:
+            self._fresh.append((self.last, value))
+        return ("outbox", self._key(self.last), value)
+
+    def take(self) -> Links | None:
+        """The next parcels to send, if there are any."""
+        if self.sent >= self.last:
+            return None
+        if not self._fresh or self._fresh[0][0] != self.sent + 1:
+            self._fresh = deque(islice(self._on_disk(self.sent), _IN_MEMORY))
+            if not self._fresh:  # in the batch that is about to be written
+                return None
+        values: list[msgspec.Raw] = []
+        size = 0
+        while self._fresh and size < _BATCH_BYTES and len(values) < _BATCH_PARCELS:
+            self.sent, value = self._fresh.popleft()
+            values.append(msgspec.Raw(value))
+            size += len(value)
+        return Links(self.sent, values)
+
+    def acknowledge(self, last: int) -> list[Change]:
+        done = range(self.acked + 1, min(last, self.sent) + 1)
+        self.acked = max(self.acked, min(last, self.sent))
+        return [("outbox", self._key(number), None) for number in done]
+
+    def send_again(self) -> None:
+        self.sent = self.acked
+        self._fresh.clear()
+
+
+class _Recent:
+    """Keys that were met lately: two generations, of which the older is dropped whole."""
+
+    def __init__(self, size: int) -> None:
+        self._generation = max(1, size // 2)
+        self._new: set[bytes] = set()
+        self._old: set[bytes] = set()
+
+    def meet(self, key: bytes) -> bool:
+        """Was it met before? It is, from now on."""
+        if key in self._new:
+            return True
+        self._new.add(key)
+        was_met = key in self._old
+        if len(self._new) >= self._generation:
+            self._new, self._old = set(), self._new
+        return was_met
+
+    def forget(self) -> None:
+        self._new.clear()
+        self._old.clear()
+
+
+class Outbox:
+    """Of shard `own` among so many `shards`."""
+
+    def __init__(self, store: Store, own: int, shards: int, *, recent: int = 200_000) -> None:
+        self._store = store
+        self._own = own
+        self._shards = shards
+        self._piles = {shard: _Pile(store, shard) for shard in range(shards) if shard != own}
+        self._recent = _Recent(recent)
+        self.on_claim: Callable[[bytes], None] = lambda _: None  # told of claims of our own range, before they hold
+
+    def owns(self, host: str) -> bool:
+        return owner_of(host_key(host), self._shards) == self._own
+
+    def owner_of_content(self, content_hash: bytes) -> int:
+        return owner_of(int.from_bytes(content_hash[:8], "big"), self._shards)
+
+    # -- putting in ----------------------------------------------------------------------------------------------------
+
+    def route(
+        self,
+        candidates: Iterable[Candidate],
+        changes: Sequence[Change],
+        answers: Sequence[RobotsAnswer] = (),
+        lost: Sequence[Lost] = (),
+    ) -> tuple[list[Candidate], list[Change]]:
+        """Of what a settlement found and changes, what stays here: the rest is added to the changes, as parcels."""
+        parcels: dict[int, Parcel] = {}
+        own = self._sort(candidates, parcels)
+        kept: list[Change] = []
+        for change in changes:
+            if change[0] == "content" and self.owner_of_content(change[1]) != self._own:
+                self._parcel(parcels, self.owner_of_content(change[1])).rows.append(change)
+                continue
+            kept.append(change)
+            if change[0] == "content":
+                self.on_claim(change[1])
+            elif change[0] == "meta" and change[1].startswith(JOINED):
+                for shard in self._piles:  # a host that joined the scope is in scope wherever it is linked to
+                    self._parcel(parcels, shard).rows.append(change)
+        for answer in answers:
+            self._parcel(parcels, self._owner(host_of(f"{answer.origin}/"))).answers.append(answer)
+        for each in lost:
+            if self.owner_of_content(each.content_hash) == self._own:
+                continue
+            self._parcel(parcels, self.owner_of_content(each.content_hash)).lost.append(each)
+        kept += [self._piles[shard].add(parcel) for shard, parcel in parcels.items()]
+        return own, kept
+
+    def _sort(self, candidates: Iterable[Candidate], parcels: dict[int, Parcel]) -> list[Candidate]:
+        own: list[Candidate] = []
+        mine, shards = self._own, self._shards
+        for candidate in candidates:
+            host, rest = cut(candidate.url)
+            key = url_key(host, rest)
+            owner = int.from_bytes(key[:8], "big") * shards >> 64
+            if owner == mine:
+                own.append(candidate)
+            elif candidate.kind == "robots" or not self._recent.meet(key):
+                self._parcel(parcels, owner).urls.append(candidate)
+        return own
+
+    def _owner(self, host: str) -> int:
+        return owner_of(host_key(host), self._shards)
+
+    @staticmethod
+    def _parcel(parcels: dict[int, Parcel], shard: int) -> Parcel:
+        parcel = parcels.get(shard)
+        if parcel is None:
+            parcel = parcels[shard] = Parcel([], [], [], [])
+        return parcel
+
+    # -- taking out ----------------------------------------------------------------------------------------------------
+
+    def take(self, shard: int) -> Links | None:
+        return self._piles[shard].take()
+
+    def acknowledge(self, shard: int, last: int) -> None:
+        changes = self._piles[shard].acknowledge(last)
+        if changes:
+            self._store.write(changes)
+
+    def send_again(self, shard: int) -> None:
+        """The connection was lost: what was not acknowledged may not have arrived."""
+        self._piles[shard].send_again()
+
+    def waits_for(self, shard: int) -> int:
+        """How many parcels were sent and not acknowledged."""
+        pile = self._piles[shard]
+        return pile.sent - pile.acked
+
+    @property
+    def unwritten(self) -> int:
+        """How many parcels others have not written yet, as far as is known here."""
+        return sum(pile.last - pile.acked for pile in self._piles.values())
+
+    @property
+    def posted(self) -> int:
+        return sum(pile.last for pile in self._piles.values())
+
+
+def own_parcels(store: Store, own: int) -> Iterator[tuple[bytes, Parcel]]:
+    """Parcels that are addressed to this shard itself: a change of the number of shards has left them."""
+    prefix = own.to_bytes(2, "big")
+    for key, value in store.scan("outbox", prefix, prefix + b"\xff" * 9):
+        yield key, _decode(value)
