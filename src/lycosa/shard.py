@@ -82,7 +82,7 @@ class Shard:
         job, company = self._job, self._job.company
         assert company is not None
         if job.loop.is_idle:
-            is_short = job.loop.allowance.pages_left(0) <= 0 and job.frontier.next_ready() is not None
+            is_short = job.loop.allowance.pages_left(0) <= 0 and job.frontier.has_queued
             if not is_short:
                 await job.loop.allowance.give_back()
             elif await job.loop.allowance.want_again():

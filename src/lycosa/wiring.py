@@ -20,7 +20,7 @@ from lycosa.backends.control import ControlServer
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.journal import Journal
-from lycosa.backends.layout import FEED, RECORDS, SHARD, TABLES, WARCS, shard_name
+from lycosa.backends.layout import FEED, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of
 from lycosa.backends.parquet import ParquetTables
 from lycosa.backends.records import Records
 from lycosa.backends.rocks import RocksStore
@@ -36,11 +36,12 @@ from lycosa.crawl.feed import Feed, RequestRow, flushed_to, rows_of, settled_to
 from lycosa.crawl.forget import blocked_hosts
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
+from lycosa.crawl.inbox import Inbox
 from lycosa.crawl.ingest import Ingest, Judges
 from lycosa.crawl.lease import JOINED, Candidate
 from lycosa.crawl.loop import Ended, Loop, Parts
 from lycosa.crawl.manners import Manners
-from lycosa.crawl.mend import Mend
+from lycosa.crawl.mend import MEND, Mend
 from lycosa.crawl.processors import Processors
 from lycosa.crawl.rows import read_text
 from lycosa.crawl.rules import Rules
@@ -91,6 +92,11 @@ class Crawl:
         self._agent = write_agent(settings.agent.name, lycosa.__version__, settings.agent.contact)
         self.seeds, processors = check_job(directory, settings, seeds)
         normal = Normaliser(settings.urls.tracking, settings.urls.session)
+        if seat is None and shards_of(directory) > 1:
+            raise BadInput(
+                f"the crawl in {directory} is divided over {shards_of(directory)} processes: go on with lycosa crawl, "
+                "or bring it together with --processes 1"
+            )
         directory.mkdir(parents=True, exist_ok=True)
         self._store = RocksStore(directory / self._shard, cache_bytes=_CACHE_BYTES // (seat.shards if seat else 1))
         try:
@@ -176,11 +182,17 @@ class Crawl:
         self._ending = asyncio.Event()
         if company is not None:
             company.attend(self.frontier, self.loop, judges.scope.join)
+        else:
+            inbox = Inbox(self._store, self.frontier.offer, self.loop.judge_rules, judges.scope.join)
+            inbox.take_own(0, self.clock.now())
 
     def _recover(self, journal: Journal) -> None:
         """Requests that a crash interrupted are in the log of requests too: they were sent, as far as we know."""
-        cut_off = self.frontier.interrupted()
-        if cut_off or self._store.get("meta", b"state") == b"running":
+        cut_off, told = self.frontier.interrupted(), self._store.get("meta", MEND)
+        if told is not None:
+            self._mend_all(float(told))
+            self._store.write([("meta", MEND, None)])
+        elif cut_off or self._store.get("meta", b"state") == b"running":
             self._mend(journal)
         self.frontier.recover(
             self.clock.now(),
@@ -192,15 +204,22 @@ class Crawl:
 
     def _mend(self, journal: Journal) -> None:
         """After an unclean stop: was it a power cut, and did it take anything with it?"""
-        warcs = {path.name: path.stat().st_size for path in (self.directory / WARCS).glob("*.warc.gz")}
-        outbox = self.company.outbox if self.company is not None else None
-        mend = Mend(self._store, self.frontier, lambda name: warcs.get(name, 0), outbox)
         fed, settled = flushed_to(self._store), settled_to(self._store)
         if journal.found < settled and fed < settled:
-            synced_at = self._store.get("meta", b"synced")
-            lost = mend.all(float(synced_at) if synced_at else 0.0)
+            self._mend_all(float(self._store.get("meta", b"synced") or 0))
         else:
-            lost = mend.urls(row["url"] for row in rows_of(journal.read(fed, settled), "pages"))
+            self._tell_lost(self._mender().urls(row["url"] for row in rows_of(journal.read(fed, settled), "pages")))
+
+    def _mend_all(self, synced_at: float) -> None:
+        self._tell_lost(self._mender().all(synced_at))
+
+    def _mender(self) -> Mend:
+        warcs = {path.name: path.stat().st_size for path in (self.directory / WARCS).glob("*.warc.gz")}
+        outbox = self.company.outbox if self.company is not None else None
+        return Mend(self._store, self.frontier, lambda name: warcs.get(name, 0), outbox)
+
+    @staticmethod
+    def _tell_lost(lost: int) -> None:
         if lost:
             logging.getLogger("lycosa").warning("%d pages were lost to a power cut and are fetched again", lost)
 

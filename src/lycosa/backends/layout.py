@@ -13,6 +13,7 @@ import msgspec
 from lycosa.errors import LycosaError
 
 SHARD, WARCS, TABLES, FEED, RECORDS = "shard-00", "warc", "tables", "feed", "records"
+REPARTITION = ".repartition"  # where a crawl is divided anew
 _FILE = "shards.json"
 _FORMAT = 1
 

@@ -29,6 +29,7 @@ from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
 from lycosa.job import choose_processes
+from lycosa.repartition import repartition
 from lycosa.supervisor import Supervisor
 from lycosa.wiring import Crawl
 
@@ -72,6 +73,7 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
         show_plan(named or _stored_seeds(directory), settings, as_json)
         return
     processes = choose_processes(directory, settings, named)
+    repartition(directory, processes, lambda line: click.echo(f"lycosa: {line}", err=True))
     while True:
         try:
             crawl_in = _crawl if processes == 1 else _crawl_in_many

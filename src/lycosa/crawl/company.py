@@ -32,7 +32,7 @@ from lycosa.crawl.messages import (
     UrlAt,
     Written,
 )
-from lycosa.crawl.outbox import Outbox, own_parcels, read_parcel
+from lycosa.crawl.outbox import Outbox, read_parcel
 from lycosa.crawl.shared_gate import SharedGate
 from lycosa.crawl.shares import Shares
 from lycosa.ports import Change, Clock, Exchange, Store
@@ -73,11 +73,10 @@ class Company:
 
     def attend(self, frontier: Frontier, loop: Loop, join: Callable[[str], None]) -> None:
         """From now on answer the others. What is here for ourselves, after a new division of hosts, is taken in."""
-        self._inbox = Inbox(self._store, frontier.offer, loop.judge_rules, join, self.owns)
+        self._inbox = Inbox(self._store, frontier.offer, loop.judge_rules, join)
         self._loop = loop
         self.shares.on_grant = partial(self._look_again, frontier)
-        for key, parcel in list(own_parcels(self._store, self._seat.own)):
-            self._inbox.take([parcel], self._clock.now(), [("outbox", key, None)])
+        self._inbox.take_own(self._seat.own, self._clock.now())
         self._exchange.listen(self)
 
     def owns(self, host: str) -> bool:

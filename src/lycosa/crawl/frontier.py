@@ -462,6 +462,10 @@ class Frontier:
         return [("meta", b"stats", _encode(self.stats)), *self._turns.note()]
 
     @property
+    def has_queued(self) -> bool:
+        return self.stats["queued"] > 0 or self.stats["delayed"] > 0
+
+    @property
     def active_hosts(self) -> int:
         return len(self._line.active)
 

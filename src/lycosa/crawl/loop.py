@@ -145,7 +145,7 @@ class Loop:
     def _start_visits(self) -> None:
         if self._stopping or self._failure is not None or self.allowance.is_too_fast():
             return
-        if self._others is not None and self.frontier.next_ready() is not None:
+        if self._others is not None and self.frontier.has_queued:
             self.allowance.stock_up(len(self._visits))
         most = min(self._slots - len(self._visits), self.allowance.pages_left(len(self._visits)))
         for lease in self.frontier.leases(self._clock.now(), most) if most > 0 else ():

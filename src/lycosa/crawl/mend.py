@@ -18,6 +18,7 @@ from lycosa.crawl.rows import UrlRow, unpack
 from lycosa.ports import Change, Store
 from lycosa.web.url import cut
 
+MEND = b"mend"  # in `meta`: look at every page when the store is opened, as `Mend.all` does, with this time
 _SLACK_S = 60.0  # a request that was sent before may have been answered after it
 
 
