@@ -65,8 +65,8 @@ class Exchange(Protocol):
         """Send a message; it is lost if the shard is away."""
         ...
 
-    def ask(self, shard: int, message: Any) -> Future[Any]:
-        """Send a message that is answered. The future fails with PeerAway if there is no answer any more."""
+    def ask(self, shard: int, message: Any, within_s: float | None = None) -> Future[Any]:
+        """Send a message that is answered. The future fails with PeerAway if no answer comes any more, or in time."""
         ...
 
     def answer(self, shard: int, number: int, value: Any) -> None: ...

@@ -21,7 +21,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from lycosa.backends import warc_check
 from lycosa.backends.control import ControlServer
@@ -37,7 +37,7 @@ from lycosa.errors import BadInput, DiskFull, LycosaError
 from lycosa.job import check_job, write_settings
 from lycosa.kit.keys import host_key, owner_of
 
-_ROUND_S = 0.2
+_ROUND_S, _QUIET_ROUND_S = 0.5, 0.1  # with work to do, and without
 _ROOM_S = 2.0
 _MOST_DEATHS, _WITHIN_S = 5, 60.0  # of one shard
 _LAST_WORDS_S = 30.0  # from closing its socket to the end of its process
@@ -56,6 +56,7 @@ class _Shard:
 
     def __init__(self, own: int) -> None:
         self.own = own
+        self.birth: tuple[subprocess.Popen[bytes], socket.socket] | None = None  # started, and not told what to do
         self.line: Line | None = None
         self.process: subprocess.Popen[bytes] | None = None
         self.stats: dict[str, int] = {}
@@ -69,7 +70,7 @@ class _Shard:
 
 
 class Supervisor:
-    """A crawl directory opened for crawling with several processes."""
+    """A crawl directory opened for crawling with several processes. `with` it, they are started and ended."""
 
     def __init__(self, directory: Path, settings: Settings, seeds: Sequence[str], shards: int) -> None:
         self.directory = directory
@@ -81,6 +82,7 @@ class Supervisor:
         self._began_at = self._clock.now()
         self._token = secrets.token_hex(16)
         self._shards = [_Shard(own) for own in range(shards)]
+        self._lock = contextlib.ExitStack()
         self._phase = "crawling"
         self._obstacle: LycosaError | None = None
         self._numbers = 0
@@ -89,6 +91,20 @@ class Supervisor:
         self._last_round: list[int] | None = None
         self._stirred = asyncio.Event()
         self.active_hosts = 0
+
+    def __enter__(self) -> Self:
+        self._lock.enter_context(_locked(self.directory))
+        for shard in self._shards:  # what a process has to load is loaded while we look around
+            shard.birth = _spawn()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for shard in self._shards:  # whatever happened, nobody is left behind
+            process = shard.birth[0] if shard.birth is not None else shard.process
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+        self._lock.close()
 
     @property
     def stats(self) -> Counter[str]:
@@ -104,27 +120,25 @@ class Supervisor:
 
     async def run(self, progress: Callable[[Supervisor], None], every_s: float, before_s: float = 0.0) -> Ended:
         """Crawl to the end; `before_s` is how long earlier runs took."""
-        with _locked(self.directory):
-            await self._await_orphans()
-            self._prepare()
-            control = ControlServer(self.directory, self._answer)
-            await control.start()
-            keepers = [asyncio.create_task(self._keep(shard)) for shard in self._shards]
-            watch = asyncio.create_task(self._watch(progress, every_s))
-            try:
-                await self._until_over(keepers, watch)
-                ended: Ended = "finished" if all(each.over == "finished" for each in self._shards) else "stopped"
-                self._phase = "closing"
-                elapsed_s = self._clock.now() - self._began_at
-                self._send_all(Close(ended, before_s + elapsed_s))
-                await asyncio.gather(*keepers)
-            finally:
-                watch.cancel()
-                for keeper in keepers:
-                    keeper.cancel()
-                await asyncio.gather(*keepers, watch, return_exceptions=True)
-                self._end_all()
-                await control.aclose()
+        await self._await_orphans()
+        self._prepare()
+        control = ControlServer(self.directory, self._answer)
+        await control.start()
+        keepers = [asyncio.create_task(self._keep(shard)) for shard in self._shards]
+        watch = asyncio.create_task(self._watch(progress, every_s))
+        try:
+            await self._until_over(keepers, watch)
+            ended: Ended = "finished" if all(each.over == "finished" for each in self._shards) else "stopped"
+            self._phase = "closing"
+            elapsed_s = self._clock.now() - self._began_at
+            self._send_all(Close(ended, before_s + elapsed_s))
+            await asyncio.gather(*keepers)
+        finally:
+            watch.cancel()
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, watch, return_exceptions=True)
+            await control.aclose()
         if self._obstacle is not None:
             raise self._obstacle
         return ended
@@ -169,9 +183,8 @@ class Supervisor:
 
     async def _live(self, shard: _Shard) -> None:
         """One life of a shard."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            shard.process = _spawn(theirs)
+        shard.process, ours = shard.birth or _spawn()
+        shard.birth = None
         shard.line = line = await Line.on(ours)
         line.send(
             Start(str(self.directory), shard.own, len(self._shards), self._token, self._clock.ahead_s, self._seeds)
@@ -212,13 +225,6 @@ class Supervisor:
         for shard in self._shards:
             shard.send(order)
 
-    def _end_all(self) -> None:
-        """Whatever happened, nobody is left behind."""
-        for shard in self._shards:
-            if shard.process is not None and shard.process.poll() is None:
-                shard.process.kill()
-                shard.process.wait()
-
     # -- the whole crawl -----------------------------------------------------------------------------------------------
 
     async def _until_over(self, keepers: Sequence[asyncio.Task[None]], watch: asyncio.Task[None]) -> None:
@@ -233,7 +239,7 @@ class Supervisor:
             if self._phase == "crawling" and self._is_quiet():
                 self._phase = "finishing"
                 self._send_all(Finish())
-            await asyncio.sleep(_ROUND_S)
+            await asyncio.sleep(_ROUND_S if self._last_round is None else _QUIET_ROUND_S)
 
     async def _sights(self) -> None:
         """Wait until all shards have told how it goes, or for a while."""
@@ -308,14 +314,15 @@ class Supervisor:
         return told.answer
 
 
-def _spawn(end: socket.socket) -> subprocess.Popen[bytes]:
-    """Start a shard. It has the signals blocked that end a crawl: those are for the supervisor alone."""
+def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start a process, and the socket to it. It has the signals blocked that end a crawl: those are for us alone."""
+    ours, end = socket.socketpair()
     command = [sys.executable, "-m", "lycosa.shard", str(end.fileno())]
     # It finds the same modules as we do, processors of the user among them, and no others.
     found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path), "PYTHONSAFEPATH": "1"}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
     try:
-        return subprocess.Popen(  # noqa: S603 ourselves
+        process = subprocess.Popen(  # noqa: S603 ourselves
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -324,6 +331,8 @@ def _spawn(end: socket.socket) -> subprocess.Popen[bytes]:
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        end.close()
+    return process, ours
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

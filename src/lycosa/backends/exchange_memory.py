@@ -65,14 +65,15 @@ class MemoryExchange:
     def tell(self, shard: int, message: Any) -> None:
         self._send(shard, 0, message)
 
-    def ask(self, shard: int, message: Any) -> Future[Any]:
+    def ask(self, shard: int, message: Any, within_s: float | None = None) -> Future[Any]:
         asked: Future[Any] = asyncio.get_running_loop().create_future()
         if not self.is_near(shard):
-            asked.set_exception(PeerAway(f"shard {shard} cannot be reached"))
-            asked.exception()
+            _fail(asked, f"shard {shard} cannot be reached")
             return asked
         self._number += 1
         self._asked[shard, self._number] = asked
+        if within_s is not None:
+            asyncio.get_running_loop().call_later(within_s, _fail, asked, f"shard {shard} did not answer in time")
         self._send(shard, self._number, message)
         return asked
 
@@ -104,9 +105,12 @@ class MemoryExchange:
 
     def lost(self, shard: int) -> None:
         for key in [key for key in self._asked if key[0] == shard]:
-            asked = self._asked.pop(key)
-            if not asked.done():
-                asked.set_exception(PeerAway(f"shard {shard} went away"))
-                asked.exception()
+            _fail(self._asked.pop(key), f"shard {shard} went away")
         if self._listener is not None:
             self._listener.lost(shard)
+
+
+def _fail(asked: Future[Any], why: str) -> None:
+    if not asked.done():
+        asked.set_exception(PeerAway(why))
+        asked.exception()  # nobody need look at it

@@ -15,6 +15,7 @@ import contextlib
 import os
 import socket
 from asyncio import Future
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -27,6 +28,7 @@ from lycosa.ports import Listener, PeerAway
 
 _LINGER_S = 0.005  # how long a message waits for others to go with it
 _RETRY_S = 0.1
+_LOOK_S = 0.05
 _CLOGGED_BYTES = 4 << 20
 
 
@@ -97,13 +99,12 @@ class SocketExchange:
         if wire is not None:
             wire.send(0, message)
 
-    def ask(self, shard: int, message: Any) -> Future[Any]:
+    def ask(self, shard: int, message: Any, within_s: float | None = None) -> Future[Any]:
         wire = self._wires.get(shard)
         if wire is not None:
-            return wire.ask(message)
+            return wire.ask(message, within_s)
         away: Future[Any] = asyncio.get_running_loop().create_future()
-        away.set_exception(PeerAway(f"shard {shard} cannot be reached"))
-        away.exception()  # nobody need look at it
+        _fail(away, f"shard {shard} cannot be reached")
         return away
 
     def answer(self, shard: int, number: int, value: Any) -> None:
@@ -170,6 +171,7 @@ class _Wire(asyncio.Protocol):
         self._messages: list[tuple[int, Any]] = []
         self._answers: list[tuple[int, Any]] = []
         self._asked: dict[int, Future[Any]] = {}
+        self._hurried: deque[tuple[float, Future[Any]]] = deque()  # by when they are to be answered, soonest first
         self._number = 0
         self._loop = asyncio.get_running_loop()
         self._is_flush_due = False
@@ -221,12 +223,24 @@ class _Wire(asyncio.Protocol):
         self._messages.append((number, message))
         self._flush_soon()
 
-    def ask(self, message: Any) -> Future[Any]:
+    def ask(self, message: Any, within_s: float | None) -> Future[Any]:
         self._number += 1
         asked: Future[Any] = self._loop.create_future()
         self._asked[self._number] = asked
+        if within_s is not None:
+            self._hurried.append((self._loop.time() + within_s, asked))
+            if len(self._hurried) == 1:
+                self._loop.call_later(within_s, self._look_at_time)
         self.send(self._number, message)
         return asked
+
+    def _look_at_time(self) -> None:
+        """Fail what was to be answered by now: one timer for all, and none for each."""
+        now, hurried = self._loop.time(), self._hurried
+        while hurried and (hurried[0][0] <= now or hurried[0][1].done()):
+            _fail(hurried.popleft()[1], f"shard {self.shard} did not answer in time")
+        if hurried:
+            self._loop.call_later(max(_LOOK_S, hurried[0][0] - now), self._look_at_time)
 
     def answer(self, number: int, value: Any) -> None:
         self._answers.append((number, value))
@@ -249,13 +263,17 @@ class _Wire(asyncio.Protocol):
         """Nobody will answer any more."""
         asked, self._asked = self._asked, {}
         for each in asked.values():
-            if not each.done():
-                each.set_exception(PeerAway(f"shard {self.shard} went away"))
-                each.exception()
+            _fail(each, f"shard {self.shard} went away")
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
+
+
+def _fail(asked: Future[Any], why: str) -> None:
+    if not asked.done():
+        asked.set_exception(PeerAway(why))
+        asked.exception()  # nobody need look at it
 
 
 def _name(shard: int) -> str:

@@ -9,7 +9,7 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import uvloop
@@ -23,7 +23,6 @@ from lycosa.cli.columns import show_pairs
 from lycosa.cli.look import status_lines
 from lycosa.cli.opened import opened
 from lycosa.cli.options import as_json
-from lycosa.cli.plan import show_plan
 from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
@@ -31,7 +30,9 @@ from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
 from lycosa.job import choose_processes
 from lycosa.repartition import repartition
 from lycosa.supervisor import Supervisor
-from lycosa.wiring import Crawl
+
+if TYPE_CHECKING:
+    from lycosa.wiring import Crawl
 
 _ROOM_S = 2.0  # how often a full disk is looked at
 
@@ -70,6 +71,8 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
     settings = _settings(directory, flags)
     named = [*seeds, *_read_seeds(seeds_file)]
     if flags["plan"]:
+        from lycosa.cli.plan import show_plan
+
         show_plan(named or _stored_seeds(directory), settings, as_json)
         return
     processes = choose_processes(directory, settings, named)
@@ -99,6 +102,8 @@ def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaErro
 
 
 def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json: bool, _: int) -> None:
+    from lycosa.wiring import Crawl
+
     before_s = _before(directory)[0]
     job = Crawl(directory, settings, named)
     try:
@@ -114,10 +119,10 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
 
 
 def _crawl_in_many(directory: Path, settings: config.Settings, named: list[str], as_json: bool, processes: int) -> None:
-    before_s, before = _before(directory)
-    job = Supervisor(directory, settings, named, processes)
-    started = time.monotonic()
-    ended = uvloop.run(_run_many(job, before_s))
+    with Supervisor(directory, settings, named, processes) as job:
+        before_s, before = _before(directory)
+        started = time.monotonic()
+        ended = uvloop.run(_run_many(job, before_s))
     summary = summarise(job.stats, ended, time.monotonic() - started, 0, before["fetched"])
     _tell(summary, ended == "finished" and job.stats["requests"] == before["requests"], as_json)
 

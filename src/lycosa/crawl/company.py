@@ -35,7 +35,7 @@ from lycosa.crawl.messages import (
 from lycosa.crawl.outbox import Outbox, read_parcel
 from lycosa.crawl.shared_gate import SharedGate
 from lycosa.crawl.shares import Shares
-from lycosa.ports import Change, Clock, Exchange, Store
+from lycosa.ports import Clock, Exchange, Store
 
 _MOST_UNWRITTEN = 2_000  # parcels that a shard was sent and has not acknowledged
 
@@ -115,25 +115,20 @@ class Company:
 
     def take(self, shard: int, messages: Sequence[tuple[int, Any]]) -> None:
         assert self._loop is not None
-        changes: list[Change] = []
+        bands: dict[bytes, bytes] = {}
         try:
             for number, message in messages:
-                self._answer(shard, number, message, changes)
-            if changes:
-                self._store.write(changes)
+                self._answer(shard, number, message, bands)
+            if bands:
+                self._store.write([("near", name, bucket) for name, bucket in bands.items()])
         except Exception as error:  # the store cannot be written, most likely: nothing to go on with
             self._loop.give_up(error)
 
-    def _answer(self, shard: int, number: int, message: Any, changes: list[Change]) -> None:
+    def _answer(self, shard: int, number: int, message: Any, bands: dict[bytes, bytes]) -> None:
         answer = partial(self._exchange.answer, shard, number)
         match message:
             case Near():
-                if changes:  # an earlier one of the same text, perhaps
-                    self._store.write(changes)
-                    changes.clear()
-                nearest, added = self.copies.near(message)
-                changes += added
-                answer(nearest)
+                answer(self.copies.near(message, bands))
             case FirstWith():
                 self.copies.first_with(shard, message, answer)
             case Links():

@@ -48,7 +48,7 @@ class Copies:
         fingerprint = read.fingerprint() if read.page is not None else None
         if fingerprint is None:
             return
-        known.near = await self._near(fingerprint, lease.key)
+        known.near, known.changes = await self._near(fingerprint, lease.key)
         if known.near is not None:
             told = await self._url_at(known.near)
             known.near_url = told[0] if told is not None else None
@@ -58,14 +58,15 @@ class Copies:
         if owner == self._own:
             waiting = self.pending(content_hash)
             if waiting is not None:
-                await _soon(waiting.wait())
+                await waiting.wait()
             first = self._claims.first_with(content_hash)
             if first is None:
                 self._begin(content_hash, keeps, owner)
             return first
         return read_claim(await _soon(self._ask(owner, FirstWith(content_hash, keeps))))
 
-    async def _near(self, fingerprint: int, key: bytes) -> bytes | None:
+    async def _near(self, fingerprint: int, key: bytes) -> tuple[bytes | None, list[Change]]:
+        """The nearest page, and what the settlement is to write for our own bands."""
         parts: dict[int, list[bytes]] = {}
         for name in names_of(fingerprint):
             parts.setdefault(owner_of(text_key(name), self._shards), []).append(name)
@@ -73,22 +74,27 @@ class Copies:
             self._ask(owner, Near(fingerprint, key, names)) for owner, names in parts.items() if owner != self._own
         ]
         best: _Nearest = None
-        if self._own in parts:
-            best, changes = self.near(Near(fingerprint, key, parts[self._own]))
-            if changes:
-                self._store.write(changes)
         for answer in asked:
             told = await _soon(answer)
             if told is not None and (best is None or told[0] < best[0]):
                 best = told[0], told[1]
-        return best[1] if best is not None else None
+        changes: list[Change] = []
+        if self._own in parts:
+            # Last: nothing may come between the look and the settlement, which writes these.
+            near, changes = self._claims.near_in(parts[self._own], fingerprint, key)
+            if near is not None and (best is None or near[0] < best[0]):
+                best = near
+        if best is not None and changes:
+            self._store.write(changes)  # its URL is asked for first
+            changes = []
+        return (best[1] if best is not None else None), changes
 
     async def _url_at(self, key: bytes) -> Any:
         owner = owner_of(int.from_bytes(key[:8], "big"), self._shards)
         return self.url_at(key) if owner == self._own else await _soon(self._ask(owner, UrlAt(key)))
 
     def _ask(self, owner: int, message: Any) -> Awaitable[Any]:
-        return self._exchange.ask(owner, message)
+        return self._exchange.ask(owner, message, PATIENCE_S)
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
@@ -103,8 +109,11 @@ class Copies:
             return
         waiting.tell(lambda: self.first_with(sender, asked, answer))
 
-    def near(self, asked: Near) -> tuple[_Nearest, list[Change]]:
-        return self._claims.near_in(asked.bands, asked.fingerprint, asked.key)
+    def near(self, asked: Near, unwritten: dict[bytes, bytes]) -> _Nearest:
+        """Answer a question of another shard; what it adds to the bands is to be written."""
+        best, changes = self._claims.near_in(asked.bands, asked.fingerprint, asked.key, unwritten)
+        unwritten.update((name, bucket) for _, name, bucket in changes if bucket is not None)
+        return best
 
     def url_at(self, key: bytes) -> tuple[str, bytes] | None:
         row = self._claims.row_at(key)
@@ -163,7 +172,6 @@ class _Pending:
 async def _soon(answer: Awaitable[Any]) -> Any:
     """An answer, or None if it does not come soon: then we go on without it."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            return await answer
-    except (PeerAway, TimeoutError):
+        return await answer
+    except PeerAway:
         return None

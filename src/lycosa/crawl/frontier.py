@@ -22,7 +22,7 @@ import msgspec
 from lycosa.crawl.budget import WAIT, PageBudget
 from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.line import Active, Line, Turns
-from lycosa.crawl.outbox import Outbox
+from lycosa.crawl.outbox import Away, Outbox
 from lycosa.crawl.park import Park
 from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
@@ -99,22 +99,27 @@ class Frontier:
 
     def offer(self, candidates: Iterable[Candidate], now: float, noted: Iterable[Change] = ()) -> int:
         """Queue the URLs that are new, with what else is `noted` in the same batch; how many were."""
-        changes: list[Change] = [*noted]
+        changes, away = list(noted), list[Away]()
+        count = self._take_in(candidates, now, changes, away)
         if self._outbox is not None:
-            candidates, changes = self._outbox.route(candidates, changes)
-        count = self._take_in(candidates, now, changes)
+            changes = self._outbox.route(away, changes)
         if changes:
             self._store.write([*changes, *self._bookkeeping()])
         return count
 
-    def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change]) -> int:
+    def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change], away: list[Away]) -> int:
+        """Queue what is new and ours; how much that is. What belongs to other shards is put `away`."""
         fresh: dict[bytes, tuple[Candidate, str]] = {}
+        outbox = self._outbox
         for candidate in candidates:
             name = candidate.url if not candidate.purpose else f"{candidate.url}\n{candidate.purpose}"
             if candidate.kind == "robots" or not self._seen.was_met_lately(name):
                 self._seen.remember(name)
                 host, rest = cut(candidate.url)
                 key = url_key(host, rest + name[len(candidate.url) :] if candidate.purpose else rest)
+                if outbox is not None and not outbox.is_own(key):
+                    away.append((key, candidate))
+                    continue
                 while key in fresh and fresh[key][0].url != candidate.url:
                     key = _next_key(key)
                 fresh[key] = (candidate, host)
@@ -391,10 +396,10 @@ class Frontier:
             changes += self._budget.release(lease.host, effect.counts["fetched"] > 0 and not effect.is_revisit)
         if effect.row is not None:
             self._settle_row(active, lease, effect, changes)
-        found = effect.found
+        away: list[Away] = []
+        self._take_in(effect.found, now, changes, away)
         if self._outbox is not None:
-            found, changes = self._outbox.route(found, changes, effect.answers)
-        self._take_in(found, now, changes)
+            changes = self._outbox.route(away, changes, effect.answers)
         self.stats.update(effect.counts)
         self._line.after_lease(active, changes)
         changes.append(("hosts", key, pack(active.row)))

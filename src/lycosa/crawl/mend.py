@@ -56,7 +56,7 @@ class Mend:
                 changes.append(("content", row.content_hash, None))
             elif claim is None and row.content_hash and self._outbox is not None:
                 lost = Lost(row.content_hash, row.warc_file, row.warc_offset)
-                _, changes = self._outbox.route((), changes, (), [lost])
+                changes = self._outbox.route((), changes, (), [lost])
             self._frontier.queue_again(key, row, changes)
             count += 1
         return count

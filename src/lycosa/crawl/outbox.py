@@ -11,17 +11,18 @@ A URL that was sent lately is not sent again: what thousands of pages link to wo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
 from lycosa.crawl.lease import JOINED, Candidate, RobotsAnswer
 from lycosa.crawl.messages import Links, Lost, Parcel
-from lycosa.kit.keys import host_key, owner_of, url_key
+from lycosa.kit.keys import host_key, owner_of, ranges
 from lycosa.ports import Change, Store
-from lycosa.web.url import cut, host_of
+from lycosa.web.url import host_of
 
+Away = tuple[bytes, Candidate]  # a URL of another shard, with its key
 _IN_MEMORY = 2_000  # parcels of a receiver; the others are read again from disk
 _BATCH_BYTES = 256 << 10
 _BATCH_PARCELS = 500
@@ -117,6 +118,8 @@ class Outbox:
         self._shards = shards
         self._piles = {shard: _Pile(store, shard) for shard in range(shards) if shard != own}
         self._recent = _Recent(recent)
+        first, end = ranges(shards)[own].bounds()
+        self._first, self._end = first, end or b"\xff" * 17
         self.on_claim: Callable[[bytes], None] = lambda _: None  # told of claims of our own range, before they hold
 
     def owns(self, host: str) -> bool:
@@ -127,48 +130,46 @@ class Outbox:
 
     # -- putting in ----------------------------------------------------------------------------------------------------
 
+    def is_own(self, key: bytes) -> bool:
+        """Does a URL's key lie in our range?"""
+        return self._first <= key < self._end
+
     def route(
         self,
-        candidates: Iterable[Candidate],
+        away: Sequence[Away],
         changes: Sequence[Change],
         answers: Sequence[RobotsAnswer] = (),
         lost: Sequence[Lost] = (),
-    ) -> tuple[list[Candidate], list[Change]]:
-        """Of what a settlement found and changes, what stays here: the rest is added to the changes, as parcels."""
+    ) -> list[Change]:
+        """The changes of a settlement that stay here, and as parcels what it has for others."""
         parcels: dict[int, Parcel] = {}
-        own = self._sort(candidates, parcels)
-        kept: list[Change] = []
-        for change in changes:
-            if change[0] == "content" and self.owner_of_content(change[1]) != self._own:
-                self._parcel(parcels, self.owner_of_content(change[1])).rows.append(change)
-                continue
-            kept.append(change)
-            if change[0] == "content":
-                self.on_claim(change[1])
-            elif change[0] == "meta" and change[1].startswith(JOINED):
-                for shard in self._piles:  # a host that joined the scope is in scope wherever it is linked to
-                    self._parcel(parcels, shard).rows.append(change)
+        for key, candidate in away:
+            if candidate.kind == "robots" or not self._recent.meet(key):
+                owner = int.from_bytes(key[:8], "big") * self._shards >> 64
+                self._parcel(parcels, owner).urls.append(candidate)
+        kept = self._keep_own(changes, parcels)
         for answer in answers:
             self._parcel(parcels, self._owner(host_of(f"{answer.origin}/"))).answers.append(answer)
         for each in lost:
-            if self.owner_of_content(each.content_hash) == self._own:
-                continue
-            self._parcel(parcels, self.owner_of_content(each.content_hash)).lost.append(each)
+            if self.owner_of_content(each.content_hash) != self._own:
+                self._parcel(parcels, self.owner_of_content(each.content_hash)).lost.append(each)
         kept += [self._piles[shard].add(parcel) for shard, parcel in parcels.items()]
-        return own, kept
+        return kept
 
-    def _sort(self, candidates: Iterable[Candidate], parcels: dict[int, Parcel]) -> list[Candidate]:
-        own: list[Candidate] = []
-        mine, shards = self._own, self._shards
-        for candidate in candidates:
-            host, rest = cut(candidate.url)
-            key = url_key(host, rest)
-            owner = int.from_bytes(key[:8], "big") * shards >> 64
-            if owner == mine:
-                own.append(candidate)
-            elif candidate.kind == "robots" or not self._recent.meet(key):
-                self._parcel(parcels, owner).urls.append(candidate)
-        return own
+    def _keep_own(self, changes: Sequence[Change], parcels: dict[int, Parcel]) -> list[Change]:
+        kept: list[Change] = []
+        for change in changes:
+            family, key, _ = change
+            if family == "content" and self.owner_of_content(key) != self._own:
+                self._parcel(parcels, self.owner_of_content(key)).rows.append(change)
+                continue
+            kept.append(change)
+            if family == "content":
+                self.on_claim(key)
+            elif family == "meta" and key.startswith(JOINED):
+                for shard in self._piles:  # a host that joined the scope is in scope wherever it is linked to
+                    self._parcel(parcels, shard).rows.append(change)
+        return kept
 
     def _owner(self, host: str) -> int:
         return owner_of(host_key(host), self._shards)
