@@ -122,7 +122,7 @@ def add_counts(counts: Iterable[dict[str, int]]) -> Counter[str]:
     today = max((each.get("today", 0) for each in found), default=0)
     for each in found:
         total.update({name: n for name, n in each.items() if name not in ("today", "today_pages")})
-        if each.get("today", 0) == today:
+        if today and each.get("today", 0) == today:
             total["today_pages"] += each.get("today_pages", 0)
     if today:
         total["today"] = today
