@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from lycosa.backends import warc_check
 from lycosa.backends.control import ControlServer
-from lycosa.backends.layout import WARCS, note_shards, shard_name, shards_of
+from lycosa.backends.layout import WARCS, note_shards, shard_name, shards_of, warc_prefix
 from lycosa.backends.orders import Close, Failed, Finish, Line, Look, Order, Over, Request, Sight, Start, Stop, Told
 from lycosa.backends.rocks import StoreBusy, is_in_use
 from lycosa.backends.room import check_room, size_of
@@ -147,7 +147,8 @@ class Supervisor:
         note_shards(self.directory, len(self._shards))
         write_settings(self.directory, self.settings)
         if (self.directory / WARCS).is_dir():
-            warc_check.repair(self.directory / WARCS)
+            # Each shard looks after its own files; these are of shards that are no more.
+            warc_check.repair(self.directory / WARCS, "", [warc_prefix(each.own) for each in self._shards])
 
     async def _await_orphans(self) -> None:
         """Shards whose supervisor was killed stop by themselves; until then their stores are theirs."""

@@ -20,7 +20,7 @@ from lycosa.backends.control import ControlServer
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.journal import Journal
-from lycosa.backends.layout import FEED, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of
+from lycosa.backends.layout import FEED, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of, warc_prefix
 from lycosa.backends.parquet import ParquetTables
 from lycosa.backends.records import Records
 from lycosa.backends.rocks import RocksStore
@@ -113,7 +113,7 @@ class Crawl:
         self.all_seeds = list(dict.fromkeys([*known, *self.seeds.values()]))
         self._check_blocked()
         company = self.company = Company(self._seat, self._store, self.clock) if self._seat is not None else None
-        prefix = "lycosa" if company is None else f"lycosa-{self._shard.removeprefix('shard-')}"
+        prefix = "lycosa" if self._seat is None else warc_prefix(self._seat.own)
         repaired = "" if company is None else f"{prefix}-"  # other files are being written, or were looked at before
         self.repaired = warc_check.repair(directory / WARCS, repaired) if (directory / WARCS).is_dir() else []
         self._bodies = WarcBodies(directory / WARCS, prefix, self._about())

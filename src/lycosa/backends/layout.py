@@ -31,6 +31,11 @@ def shard_name(number: int) -> str:
     return f"shard-{number:02d}"
 
 
+def warc_prefix(number: int) -> str:
+    """How the WARC files of a shard among others begin."""
+    return f"lycosa-{number:02d}"
+
+
 def shards_of(directory: Path) -> int:
     """How many shards a crawl is divided into; 0 if there is none yet."""
     try:

@@ -1,4 +1,7 @@
-"""`lycosa crawl`: the main job."""
+"""`lycosa crawl`: the main job.
+
+What is heavy is imported where it is needed: the processes of a large crawl are started before it is.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,15 @@ import click
 import uvloop
 
 from lycosa import config
-from lycosa.backends.layout import SHARD
+from lycosa.backends.layout import REPARTITION, SHARD, shards_of
 from lycosa.backends.rocks import is_in_use
 from lycosa.backends.room import check_room
 from lycosa.backends.system import keep_what_is_loaded
-from lycosa.cli.columns import show_pairs
-from lycosa.cli.look import status_lines
-from lycosa.cli.opened import opened
 from lycosa.cli.options import as_json
-from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
 from lycosa.job import choose_processes
-from lycosa.repartition import repartition
 from lycosa.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
         show_plan(named or _stored_seeds(directory), settings, as_json)
         return
     processes = choose_processes(directory, settings, named)
-    repartition(directory, processes, lambda line: click.echo(f"lycosa: {line}", err=True))
+    _divide(directory, processes)
     while True:
         try:
             crawl_in = _crawl if processes == 1 else _crawl_in_many
@@ -86,6 +84,14 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
             if not is_disk_full(obstacle):
                 raise
             _await_room(directory, settings, obstacle)
+
+
+def _divide(directory: Path, processes: int) -> None:
+    """See that there are as many shards as processes."""
+    if (directory / REPARTITION).exists() or shards_of(directory) not in (0, processes):
+        from lycosa.repartition import repartition
+
+        repartition(directory, processes, lambda line: click.echo(f"lycosa: {line}", err=True))
 
 
 def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaError) -> None:
@@ -133,6 +139,9 @@ def _tell(summary: dict[str, Any], is_idle: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(summary))
     else:
+        from lycosa.cli.columns import show_pairs
+        from lycosa.cli.look import status_lines
+
         show_pairs(status_lines(summary))
 
 
@@ -160,6 +169,8 @@ def _before(directory: Path) -> tuple[float, Counter[str]]:
     """How long earlier runs took, and what they counted."""
     if not (directory / SHARD).is_dir() or is_in_use(directory / SHARD):
         return 0.0, Counter()
+    from lycosa.cli.opened import opened
+
     with opened(directory) as crawl:
         begun = unfinished(crawl.store)
         if begun is not None:
@@ -171,12 +182,16 @@ def _stored_seeds(directory: Path) -> list[str]:
     """The seeds of a crawl that is there already."""
     if not (directory / SHARD).is_dir():
         raise BadInput("nothing to plan: name at least one seed, for example https://example.org/")
+    from lycosa.cli.opened import opened
+
     with opened(directory) as crawl:
         return (crawl.store.get("meta", b"seeds") or b"").decode().split("\n")
 
 
 async def _run(job: Crawl) -> Any:
     loop = asyncio.get_running_loop()
+
+    from lycosa.cli.progress import Progress
 
     with Progress(job) as progress:
         task = asyncio.ensure_future(job.run(progress, progress.every_s))
@@ -187,6 +202,8 @@ async def _run(job: Crawl) -> Any:
 
 async def _run_many(job: Supervisor, before_s: float) -> Any:
     loop = asyncio.get_running_loop()
+    from lycosa.cli.progress import Progress
+
     with Progress(job) as progress:
         task = asyncio.ensure_future(job.run(progress, progress.every_s, before_s))
         for sign in (signal.SIGINT, signal.SIGTERM):
