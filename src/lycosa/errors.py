@@ -14,7 +14,10 @@ each message is one sentence that names the remedy.
     ├── RowBroken                  crawl.rows: written by a newer version, or damaged
     ├── WriteFailed                backends.warc: the disk is full, say; what was appended before is whole
     ├── Unreadable                 backends.warc_read: a record that is not there or not whole
-    └── TableTrouble               backends.parquet
+    ├── TableTrouble               backends.parquet
+    ├── LayoutBroken               backends.layout: how many shards there are cannot be told
+    ├── PeerAway                   ports: another shard does not answer
+    └── ShardsDie                  supervisor: a process dies whenever it is started
 """
 
 from errno import EDQUOT, ENOSPC

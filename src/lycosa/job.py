@@ -18,6 +18,7 @@ from lycosa.web.scope import make_scope
 from lycosa.web.url import Normaliser, host_of, is_web, parse
 
 _OTHER_SCHEME = re.compile(r"(?!https?://)[a-z][a-z0-9+.\-]*:(?!\d+(?:/|$))", re.I)  # not the port of a bare name
+_MOST_PROCESSES = 64
 _HOSTS_OF_A_PROCESS = 50  # seed hosts that are worth a process
 
 
@@ -70,12 +71,15 @@ def read_seeds(normal: Normaliser, seeds: Sequence[str]) -> dict[str, str]:
 
 def choose_processes(directory: Path, settings: Settings, named: Sequence[str]) -> int:
     """As many as the settings say, or the directory has; in a new one, what the seeds are worth."""
-    if settings.crawl.processes is not None:
-        return settings.crawl.processes
+    wanted = settings.crawl.processes
+    if wanted is not None:
+        if wanted > _MOST_PROCESSES:
+            raise BadSetting(f"crawl.processes cannot be {wanted}: {_MOST_PROCESSES} are the most, a core each is best")
+        return wanted
     known = shards_of(directory)
     if known:
         return known
-    cores = len(os.sched_getaffinity(0))
+    cores = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
     if settings.crawl.scope == "web":
         return cores
     seeds = read_seeds(Normaliser(settings.urls.tracking, settings.urls.session), named)

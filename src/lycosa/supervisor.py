@@ -59,7 +59,7 @@ class _Shard:
         self.birth: tuple[subprocess.Popen[bytes], socket.socket] | None = None  # started, and not told what to do
         self.line: Line | None = None
         self.process: subprocess.Popen[bytes] | None = None
-        self.stats: dict[str, int] = {}
+        self.stats: dict[str, int] | None = None  # as it told last
         self.sight: Sight | None = None
         self.over: str | None = None
         self.deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
@@ -91,6 +91,7 @@ class Supervisor:
         self._last_round: list[int] | None = None
         self._stirred = asyncio.Event()
         self.active_hosts = 0
+        self.remember(Counter(), 0.0)
 
     def __enter__(self) -> Self:
         self._lock.enter_context(_locked(self.directory))
@@ -109,7 +110,8 @@ class Supervisor:
     @property
     def stats(self) -> Counter[str]:
         """The counts of all shards."""
-        return add_counts(shard.stats for shard in self._shards)
+        told = [shard.stats for shard in self._shards if shard.stats is not None]
+        return add_counts(told) if len(told) == len(self._shards) else self._before
 
     def stop(self) -> None:
         """Start nothing more; `run` returns when all that is under way is settled."""
@@ -118,8 +120,12 @@ class Supervisor:
             self._send_all(Stop())
         self._stirred.set()
 
-    async def run(self, progress: Callable[[Supervisor], None], every_s: float, before_s: float = 0.0) -> Ended:
-        """Crawl to the end; `before_s` is how long earlier runs took."""
+    def remember(self, stats: Counter[str], elapsed_s: float) -> None:
+        """What earlier runs counted, and how long they took."""
+        self._before, self._before_s = stats, elapsed_s
+
+    async def run(self, progress: Callable[[Supervisor], None], every_s: float) -> Ended:
+        """Crawl to the end; `progress` is called now and then."""
         await self._await_orphans()
         self._prepare()
         control = ControlServer(self.directory, self._answer)
@@ -131,7 +137,7 @@ class Supervisor:
             ended: Ended = "finished" if all(each.over == "finished" for each in self._shards) else "stopped"
             self._phase = "closing"
             elapsed_s = self._clock.now() - self._began_at
-            self._send_all(Close(ended, before_s + elapsed_s))
+            self._send_all(Close(ended, self._before_s + elapsed_s))
             await asyncio.gather(*keepers)
         finally:
             watch.cancel()
@@ -181,6 +187,9 @@ class Supervisor:
                 return
             logging.getLogger("lycosa").warning("shard %d has died and is started again", shard.own)
             await asyncio.sleep(0.1 * 2 ** len(shard.deaths) - 0.2)
+            if self._phase == "stopping":
+                shard.over = "stopped"
+                return
 
     async def _live(self, shard: _Shard) -> None:
         """One life of a shard."""

@@ -58,15 +58,17 @@ def test_what_was_not_acknowledged_is_sent_again_also_by_the_next_process() -> N
     assert outbox.unwritten == 5
     outbox.send_again(1)
     assert urls_in(outbox.take(1)) == urls
-    outbox.acknowledge(1, 2)
+    outbox.acknowledge(1, 2, 0.0)
     assert outbox.unwritten == 3
+    outbox.tidy()
     again = Outbox(store, 0, SHARDS)
     assert again.unwritten == 3
     last = again.take(1)
     assert urls_in(last) == urls[2:]
     assert last is not None
-    again.acknowledge(1, last.last)
+    again.acknowledge(1, last.last, 0.0)
     assert again.unwritten == 0
+    again.tidy()
     assert list(store.scan("outbox")) == []
 
 
@@ -116,3 +118,16 @@ def test_answers_and_lost_bodies_go_to_their_owners() -> None:
     parcel = read_parcel(links.parcels[0])
     assert (parcel.answers, parcel.lost) == ([answer], lost[:1])
     assert outbox.take(1) is None
+
+
+def test_parcels_that_have_arrived_are_kept_for_a_minute() -> None:
+    store = MemoryStore()
+    outbox = Outbox(store, 0, SHARDS)
+    for number in range(300):
+        store.write(outbox.route([away(f"http://{host_of_shard(1)}/{number}")], []))
+    while links := outbox.take(1):
+        outbox.acknowledge(1, links.last, 1_000.0)
+    assert outbox.unwritten == 0
+    assert len(list(store.scan("outbox"))) == 300
+    outbox.acknowledge(1, 300, 1_061.0)
+    assert len(list(store.scan("outbox"))) == 0

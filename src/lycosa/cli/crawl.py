@@ -127,8 +127,9 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
 def _crawl_in_many(directory: Path, settings: config.Settings, named: list[str], as_json: bool, processes: int) -> None:
     with Supervisor(directory, settings, named, processes) as job:
         before_s, before = _before(directory)
+        job.remember(before, before_s)
         started = time.monotonic()
-        ended = uvloop.run(_run_many(job, before_s))
+        ended = uvloop.run(_run_many(job))
     summary = summarise(job.stats, ended, time.monotonic() - started, 0, before["fetched"])
     _tell(summary, ended == "finished" and job.stats["requests"] == before["requests"], as_json)
 
@@ -200,12 +201,12 @@ async def _run(job: Crawl) -> Any:
         return await task
 
 
-async def _run_many(job: Supervisor, before_s: float) -> Any:
+async def _run_many(job: Supervisor) -> Any:
     loop = asyncio.get_running_loop()
     from lycosa.cli.progress import Progress
 
     with Progress(job) as progress:
-        task = asyncio.ensure_future(job.run(progress, progress.every_s, before_s))
+        task = asyncio.ensure_future(job.run(progress, progress.every_s))
         for sign in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(sign, job.stop)
         return await task

@@ -134,7 +134,7 @@ class Company:
             case Links():
                 self._take_links(shard, message)
             case Written(last):
-                self.outbox.acknowledge(shard, last)
+                self.outbox.acknowledge(shard, last, self._clock.now())
             case UrlAt(key):
                 answer(self.copies.url_at(key))
             case Grant(name, total):
@@ -176,6 +176,7 @@ class Company:
             self._loop.stir()
 
     async def aclose(self) -> None:
+        self.outbox.tidy()
         if self._gate is not None:
             await self._gate.aclose()
         await self._exchange.aclose()

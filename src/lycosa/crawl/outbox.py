@@ -5,6 +5,9 @@ numbered for each receiver and sent in that order, some at a time; those that we
 a connection was lost those that were not are sent again. So each arrives at least once, and arriving twice does no
 harm: URLs pass the receiver's set of known ones, and the first claim stays.
 
+Parcels stay for a minute after they have arrived. So whoever copies the stores of a running crawl, one after the other,
+has every parcel with its sender or with its receiver.
+
 A URL that was sent lately is not sent again: what thousands of pages link to would be most of the traffic.
 """
 
@@ -23,6 +26,8 @@ from lycosa.ports import Change, Store
 from lycosa.web.url import host_of
 
 Away = tuple[bytes, Candidate]  # a URL of another shard, with its key
+_KEPT_S = 60.0  # how long a parcel that has arrived is kept: see above
+_DROPPED_AT_ONCE = 100
 _IN_MEMORY = 2_000  # parcels of a receiver; the others are read again from disk
 _BATCH_BYTES = 256 << 10
 _BATCH_PARCELS = 500
@@ -43,7 +48,8 @@ class _Pile:
         first = next(self._on_disk(0), None)
         self.acked = first[0] - 1 if first is not None else 0
         self.last = max((number for number, _ in self._on_disk(self.acked)), default=self.acked)  # the newest
-        self.sent = self.acked
+        self.sent = self._dropped = self._droppable = self.acked
+        self._arrived: deque[tuple[float, int]] = deque()  # when, and up to which number
         self._fresh: deque[tuple[int, bytes]] = deque()  # all after `sent`, unless they are only on disk
 
     def _on_disk(self, after: int) -> Iterator[tuple[int, bytes]]:
@@ -76,9 +82,23 @@ class _Pile:
             size += len(value)
         return Links(self.sent, values)
 
-    def acknowledge(self, last: int) -> list[Change]:
-        done = range(self.acked + 1, min(last, self.sent) + 1)
+    def acknowledge(self, last: int, now: float) -> list[Change]:
+        """Note what has arrived; the changes delete what has for a while."""
         self.acked = max(self.acked, min(last, self.sent))
+        self._arrived.append((now, self.acked))
+        while self._arrived and self._arrived[0][0] <= now - _KEPT_S:
+            _, self._droppable = self._arrived.popleft()
+        return self._drop() if self._droppable - self._dropped >= _DROPPED_AT_ONCE else []
+
+    def tidy(self) -> list[Change]:
+        """The changes that delete all that has arrived."""
+        self._droppable = self.acked
+        self._arrived.clear()
+        return self._drop()
+
+    def _drop(self) -> list[Change]:
+        done = range(self._dropped + 1, self._droppable + 1)
+        self._dropped = self._droppable
         return [("outbox", self._key(number), None) for number in done]
 
     def send_again(self) -> None:
@@ -186,10 +206,14 @@ class Outbox:
     def take(self, shard: int) -> Links | None:
         return self._piles[shard].take()
 
-    def acknowledge(self, shard: int, last: int) -> None:
-        changes = self._piles[shard].acknowledge(last)
+    def acknowledge(self, shard: int, last: int, now: float) -> None:
+        changes = self._piles[shard].acknowledge(last, now)
         if changes:
             self._store.write(changes)
+
+    def tidy(self) -> None:
+        """At the end: delete all that has arrived."""
+        self._store.write([change for pile in self._piles.values() for change in pile.tidy()])
 
     def send_again(self, shard: int) -> None:
         """The connection was lost: what was not acknowledged may not have arrived."""
