@@ -105,9 +105,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: Annotated[
         str, Meta(description="the address or interface requests come from; the system's choice if empty")
     ] = ""
-    max_rate: Annotated[Bytes | None, Meta(description="most bytes that are received in a second, by each process")] = (
-        None
-    )
+    max_rate: Annotated[
+        Bytes | None, Meta(description="most bytes that are received in a second, by all processes together")
+    ] = None
 
 
 class Crawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,7 +126,7 @@ class Crawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="who looks at every page: installed processors, `module:function` or `items:FILE.toml`"),
     ] = ()
     processes: Annotated[
-        Positive | None, Meta(description="crawl in so many processes; by default as the machine allows")
+        Positive | None, Meta(description="crawl in so many processes; by default as many as help")
     ] = None
 
 

@@ -16,7 +16,10 @@ each message is one sentence that names the remedy.
     ├── Unreadable                 backends.warc_read: a record that is not there or not whole
     ├── TableTrouble               backends.parquet
     ├── ArraysBroken               backends.array_file: damaged, or of another version
-    └── RankingFailed              cli.rank: the disk is full, say
+    ├── RankingFailed              cli.rank: the disk is full, say
+    ├── LayoutBroken               backends.layout: how many shards there are cannot be told
+    ├── PeerAway                   ports: another shard does not answer
+    └── ShardsDie                  supervisor: a process dies whenever it is started
 """
 
 from errno import EDQUOT, ENOSPC

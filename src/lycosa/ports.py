@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from lycosa.errors import LycosaError
 from lycosa.model import Ask, Reply
 
 Change = tuple[str, bytes, bytes | None]  # family, key, and the new value or None to delete
@@ -33,6 +35,43 @@ class Gate(Protocol):
     ) -> AbstractAsyncContextManager[bool]:
         """Entered when the address is free: True, or False if the request is not to be sent any more."""
         ...
+
+    def pushed_back(self, address: str | None, host: str) -> None: ...
+
+
+class PeerAway(LycosaError):
+    """Another shard cannot be reached, or went away before it answered. Whoever asked says what then holds."""
+
+
+class Listener(Protocol):
+    """Who is told what other shards say."""
+
+    def met(self, shard: int) -> None: ...
+    def lost(self, shard: int) -> None: ...
+    def take(self, shard: int, messages: Sequence[tuple[int, Any]]) -> None:
+        """Messages of a shard, in order. Those with a number other than 0 wait for `Exchange.answer`."""
+        ...
+
+
+class Exchange(Protocol):
+    """Carries messages between shards, in order as long as a connection lasts. Neither end ever waits to send."""
+
+    def listen(self, listener: Listener) -> None: ...
+    def is_near(self, shard: int) -> bool:
+        """Is there a connection, and is it not clogged?"""
+        ...
+
+    def tell(self, shard: int, message: Any) -> None:
+        """Send a message; it is lost if the shard is away."""
+        ...
+
+    def ask(self, shard: int, message: Any, within_s: float | None = None) -> Future[Any]:
+        """Send a message that is answered. The future fails with PeerAway if no answer comes any more, or in time."""
+        ...
+
+    def answer(self, shard: int, number: int, value: Any) -> None: ...
+    async def start(self) -> None: ...
+    async def aclose(self) -> None: ...
 
 
 class Store(Protocol):

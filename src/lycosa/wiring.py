@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime
 import logging
-import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 import lycosa
-from lycosa import config
 from lycosa.backends import warc_check
 from lycosa.backends.bodies import WarcBodies
 from lycosa.backends.control import ControlServer
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.journal import Journal
+from lycosa.backends.layout import FEED, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of, warc_prefix
 from lycosa.backends.parquet import ParquetTables
 from lycosa.backends.records import Records
 from lycosa.backends.rocks import RocksStore
@@ -31,38 +31,41 @@ from lycosa.config import Settings
 from lycosa.crawl.allowance import Limits
 from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.claims import Claims
+from lycosa.crawl.company import Company, Seat
 from lycosa.crawl.feed import Feed, RequestRow, flushed_to, rows_of, settled_to
 from lycosa.crawl.forget import blocked_hosts
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.gate import AddressGate
-from lycosa.crawl.ingest import JOINED, Ingest, Judges
-from lycosa.crawl.lease import Candidate
+from lycosa.crawl.inbox import Inbox
+from lycosa.crawl.ingest import Ingest, Judges
+from lycosa.crawl.lease import JOINED, Candidate
 from lycosa.crawl.loop import Ended, Loop, Parts
 from lycosa.crawl.manners import Manners
-from lycosa.crawl.mend import Mend
+from lycosa.crawl.mend import MEND, Mend
 from lycosa.crawl.processors import Processors
-from lycosa.crawl.processors import load as load_processors
 from lycosa.crawl.rows import read_text
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
 from lycosa.crawl.view import PageView
-from lycosa.errors import BadInput, BadSetting
+from lycosa.errors import BadInput
+from lycosa.job import check_job, write_settings
 from lycosa.model import Reply
+from lycosa.ports import Gate
 from lycosa.web.addresses import OwnHosts
 from lycosa.web.hours import Hours
 from lycosa.web.politeness import Override
 from lycosa.web.scope import make_scope
 from lycosa.web.traps import Patterns, TrapRules
-from lycosa.web.url import Normaliser, host_of, is_web, parse
+from lycosa.web.url import Normaliser, host_of
 
-_OTHER_SCHEME = re.compile(r"(?!https?://)[a-z][a-z0-9+.\-]*:(?!\d+(?:/|$))", re.I)  # not the port of a bare name
 _SYNC_S = 1.0
 _ROOM_S = 2.0
 _FLUSH_S = 60.0  # how long rows wait at most before they are in a file
-SHARD, WARCS, TABLES, FEED, RECORDS = "shard-00", "warc", "tables", "feed", "records"
-RANKS = "ranks"
+_PUMP_S = 0.05  # how long what is for other shards waits for more of it
+_CACHE_BYTES = 192 << 20  # of all shards together
 OnPage = Callable[[PageView], Awaitable[None]]
 OnReply = Callable[[Reply], None]
+Linger = Callable[[Ended], Awaitable[None]]
 
 
 class Crawl:
@@ -75,23 +78,27 @@ class Crawl:
         seeds: Sequence[str],
         on_page: OnPage | None = None,
         on_reply: OnReply | None = None,
+        seat: Seat | None = None,
     ) -> None:
+        """`seat` is that of a shard among others; without it all hosts are ours."""
         keep_freed_memory()
         self.directory = directory
         self.settings = settings
-        self.clock = SteadyClock()
+        self.clock = SteadyClock() if seat is None else SteadyClock(seat.ahead_s)
+        self._seat = seat
+        self._shard = shard_name(seat.own) if seat is not None else SHARD
         self._began_at = self._flushed_at = self.clock.now()
         self._own = OwnHosts(settings.polite.own_hosts)
-        normal = Normaliser(settings.urls.tracking, settings.urls.session)
-        self.seeds = read_seeds(normal, seeds)
-        self._check_manners()
-        make_scope(settings.crawl.scope, self.seeds.values(), settings.crawl.include, settings.crawl.exclude)
         self._agent = write_agent(settings.agent.name, lycosa.__version__, settings.agent.contact)
-        if not self.seeds and not (directory / SHARD).exists():
-            raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
+        self.seeds, processors = check_job(directory, settings, seeds)
+        normal = Normaliser(settings.urls.tracking, settings.urls.session)
+        if seat is None and shards_of(directory) > 1:
+            raise BadInput(
+                f"the crawl in {directory} is divided over {shards_of(directory)} processes: go on with lycosa crawl, "
+                "or bring it together with --processes 1"
+            )
         directory.mkdir(parents=True, exist_ok=True)
-        processors = load_processors(settings.crawl.processors)
-        self._store = RocksStore(directory / SHARD)
+        self._store = RocksStore(directory / self._shard, cache_bytes=_CACHE_BYTES // (seat.shards if seat else 1))
         try:
             self._assemble(normal, processors, on_page, on_reply)
         except BaseException:
@@ -105,28 +112,34 @@ class Crawl:
         known = read_text(self._store.get("meta", b"seeds")).splitlines()
         self.all_seeds = list(dict.fromkeys([*known, *self.seeds.values()]))
         self._check_blocked()
-        self.repaired = warc_check.repair(directory / WARCS) if (directory / WARCS).is_dir() else []
-        self._bodies = WarcBodies(directory / WARCS, "lycosa", self._about())
+        company = self.company = Company(self._seat, self._store, self.clock) if self._seat is not None else None
+        prefix = "lycosa" if self._seat is None else warc_prefix(self._seat.own)
+        repaired = "" if company is None else f"{prefix}-"  # other files are being written, or were looked at before
+        self.repaired = warc_check.repair(directory / WARCS, repaired) if (directory / WARCS).is_dir() else []
+        self._bodies = WarcBodies(directory / WARCS, prefix, self._about())
         self.rules = Rules(self._store, settings.agent.name, blocked_hosts(self._store))
         self.manners = Manners(
             self._store, float(settings.polite.delay), self._own, Hours(settings.polite.hours), self.clock.now
         )
-        seen = Seen(self._store)
+        seen, shares = Seen(self._store), company.shares if company is not None else None
         self.frontier = Frontier(
             self._store,
             self.rules,
             seen,
-            PageBudget(self._store, settings.budget.domain_pages, settings.budget.host_pages),
+            PageBudget(self._store, settings.budget.domain_pages, settings.budget.host_pages, shares),
             capacity=3 * settings.fetch.slots,
             delay_of=self.manners.delay_of,
             open_at=self.manners.open_at,
+            outbox=company.outbox if company else None,
         )
-        journal = Journal(directory / FEED, SHARD, settled_to(self._store))
-        self.feed = Feed(self._store, journal, ParquetTables(directory / TABLES, SHARD))
+        journal = Journal(directory / FEED, self._shard, settled_to(self._store))
+        self.feed = Feed(self._store, journal, ParquetTables(directory / TABLES, self._shard))
         self._recover(journal)
-        self._records = Records(directory / RECORDS) if processors else None
+        suffix = "" if company is None else self._shard.removeprefix("shard")
+        self._records = Records(directory / RECORDS, suffix) if processors else None
+        judges = self._judges(normal, seen)
         ingest = Ingest(
-            self._judges(normal, seen),
+            judges,
             Claims(self._store),
             self._bodies,
             processors,
@@ -134,6 +147,7 @@ class Crawl:
             with_views=on_page is not None,
         )
         gate = AddressGate(self.clock, settings.polite.address_delay)
+        passages: Gate = gate if company is None else company.share(gate)
         self._resolver = Resolver(
             now=SystemClock().now, nameservers=settings.network.nameservers, prefer=settings.network.prefer
         )
@@ -143,7 +157,7 @@ class Crawl:
             resolver=self._resolver,
             own=self._own,
             clock=self.clock,
-            gate=gate,
+            gate=passages,
             source=settings.network.source,
         )
         parts = Parts(
@@ -152,22 +166,33 @@ class Crawl:
             ingest,
             self._fetcher,
             self.clock,
-            gate,
+            passages,
             self.manners,
             self.feed,
             _log,
             on_page,
             on_reply,
+            company,
         )
-        limits = Limits(settings.crawl.max_pages, settings.budget.day_pages, settings.network.max_rate)
-        self.loop = Loop(parts, slots=settings.fetch.slots, limits=limits)
-        self._control = ControlServer(directory, self._answer)
+        rate: int | None = settings.network.max_rate
+        rate = rate if rate is None or self._seat is None else max(1, rate // self._seat.shards)
+        limits = Limits(settings.crawl.max_pages, settings.budget.day_pages, rate)
+        self.loop = Loop(parts, slots=settings.fetch.slots, limits=limits, shares=shares)
+        self._control = ControlServer(directory, self.answer) if company is None else None
         self._ending = asyncio.Event()
+        if company is not None:
+            company.attend(self.frontier, self.loop, judges.scope.join)
+        else:
+            inbox = Inbox(self._store, self.frontier.offer, self.loop.judge_rules, judges.scope.join)
+            inbox.take_own(0, self.clock.now())
 
     def _recover(self, journal: Journal) -> None:
         """Requests that a crash interrupted are in the log of requests too: they were sent, as far as we know."""
-        cut_off = self.frontier.interrupted()
-        if cut_off or self._store.get("meta", b"state") == b"running":
+        cut_off, told = self.frontier.interrupted(), self._store.get("meta", MEND)
+        if told is not None:
+            self._mend_all(float(told))
+            self._store.write([("meta", MEND, None)])
+        elif cut_off or self._store.get("meta", b"state") == b"running":
             self._mend(journal)
         self.frontier.recover(
             self.clock.now(),
@@ -179,27 +204,24 @@ class Crawl:
 
     def _mend(self, journal: Journal) -> None:
         """After an unclean stop: was it a power cut, and did it take anything with it?"""
-        warcs = {path.name: path.stat().st_size for path in (self.directory / WARCS).glob("*.warc.gz")}
-        mend = Mend(self._store, self.frontier, lambda name: warcs.get(name, 0))
         fed, settled = flushed_to(self._store), settled_to(self._store)
         if journal.found < settled and fed < settled:
-            synced_at = self._store.get("meta", b"synced")
-            lost = mend.all(float(synced_at) if synced_at else 0.0)
+            self._mend_all(float(self._store.get("meta", b"synced") or 0))
         else:
-            lost = mend.urls(row["url"] for row in rows_of(journal.read(fed, settled), "pages"))
+            self._tell_lost(self._mender().urls(row["url"] for row in rows_of(journal.read(fed, settled), "pages")))
+
+    def _mend_all(self, synced_at: float) -> None:
+        self._tell_lost(self._mender().all(synced_at))
+
+    def _mender(self) -> Mend:
+        warcs = {path.name: path.stat().st_size for path in (self.directory / WARCS).glob("*.warc.gz")}
+        outbox = self.company.outbox if self.company is not None else None
+        return Mend(self._store, self.frontier, lambda name: warcs.get(name, 0), outbox)
+
+    @staticmethod
+    def _tell_lost(lost: int) -> None:
         if lost:
             logging.getLogger("lycosa").warning("%d pages were lost to a power cut and are fetched again", lost)
-
-    def _check_manners(self) -> None:
-        """Hosts of others are crawled only by those who say who they are."""
-        if self.settings.agent.contact:
-            return
-        for url in self.seeds.values():
-            if not self._own.covers(host_of(url), None):
-                raise BadSetting(
-                    f"{host_of(url)} is not one of polite.own_hosts, so its owner must be able to reach you: "
-                    "give --contact URL, or set agent.contact"
-                )
 
     def _check_blocked(self) -> None:
         blocked = frozenset(blocked_hosts(self._store))
@@ -232,24 +254,45 @@ class Crawl:
         year = datetime.datetime.now(datetime.UTC).year
         return Judges(self.settings.agent.name, normal, scope, traps, Patterns(), year, seen.was_met_lately)
 
-    async def run(self, progress: Callable[[Crawl], None], every_s: float) -> Ended:
-        """Crawl to the end; `progress` is called now and then."""
+    @property
+    def stats(self) -> Counter[str]:
+        return self.frontier.stats
+
+    @property
+    def active_hosts(self) -> int:
+        return self.frontier.active_hosts
+
+    async def run(self, progress: Callable[[Crawl], None], every_s: float, linger: Linger | None = None) -> Ended:
+        """Crawl to the end; `progress` is called now and then, and nothing is closed before `linger` returns."""
         now = self.clock.now()
-        self.frontier.offer([Candidate(url, 0, request) for request, url in self.seeds.items()], now)
+        seeds = [Candidate(url, 0, request) for request, url in self.seeds.items()]
+        if self.company is not None:  # every shard is given all seeds, and takes its own
+            seeds = [seed for seed in seeds if self.company.owns(host_of(seed.url))]
+        self.frontier.offer(seeds, now)
         self._store.write([("meta", b"seeds", "\n".join(self.all_seeds).encode()), ("meta", b"state", b"running")])
-        self._write_settings()
-        await self._control.start()
-        chores = [
-            asyncio.create_task(self._every(_SYNC_S, self._sync)),
-            asyncio.create_task(self._every(_ROOM_S, self._watch_room)),
-            asyncio.create_task(self._every(every_s, self._report(progress))),
-        ]
+        chores = [self._every(_SYNC_S, self._sync), self._every(every_s, self._report(progress))]
+        if self.company is None:
+            write_settings(self.directory, self.settings)
+            chores.append(self._every(_ROOM_S, self._watch_room))
+        else:
+            chores.append(self._every(_PUMP_S, self.company.pump))
+        if self._control is not None:
+            await self._control.start()
+        if self._seat is not None:
+            await self._seat.exchange.start()
+        tasks = [asyncio.create_task(chore) for chore in chores]
         try:
-            return await self.loop.run()
+            ended = await self.loop.run()
+            if linger is not None:
+                await linger(ended)
+            return ended
         finally:
             self._ending.set()
-            await asyncio.gather(*chores, return_exceptions=True)
-            await self._control.aclose()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._control is not None:
+                await self._control.aclose()
+            if self.company is not None:
+                await self.company.aclose()
             await self._fetcher.aclose()
             await self._resolver.aclose()
 
@@ -293,8 +336,8 @@ class Crawl:
 
         return report
 
-    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """What the control socket is asked for."""
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What the control socket, or the supervisor, is asked for."""
         match asked.get("do"):
             case "override":
                 host, wanted = str(asked.get("host", "")), asked.get("override")
@@ -311,13 +354,6 @@ class Crawl:
                 }
             case other:
                 raise BadInput(f"a running crawl knows nothing of {other!r}: it answers override and stats")
-
-    def _write_settings(self) -> None:
-        """Keep what is in force with the crawl: the old file or the new one, whole, whatever happens."""
-        file = self.directory / "lycosa.toml"
-        fresh = file.with_name(".lycosa.toml.new")
-        fresh.write_text(config.show(self.settings))
-        fresh.rename(file)
 
     def set_state(self, state: str, elapsed_s: float) -> None:
         self._store.write([("meta", b"state", state.encode()), ("meta", b"elapsed", str(elapsed_s).encode())])
@@ -337,19 +373,3 @@ class Crawl:
 
 def _log(url: str, error: Exception) -> None:
     logging.getLogger("lycosa").error("%s: %s: %s", url, type(error).__name__, error, exc_info=error)
-
-
-def read_seeds(normal: Normaliser, seeds: Sequence[str]) -> dict[str, str]:
-    """Seeds as they are requested, and their normal forms."""
-    found: dict[str, str] = {}
-    for seed in seeds:
-        text = seed.strip()
-        if not text or text.startswith("#"):
-            continue
-        if _OTHER_SCHEME.match(text):
-            raise BadInput(f"{text!r} cannot be crawled: a seed is an http or https URL")
-        href = parse(text if "://" in text else f"https://{text}").partition("#")[0]
-        if not is_web(href):
-            raise BadInput(f"{text!r} cannot be crawled: a seed is an http or https URL")
-        found[href] = normal.of_href(href)
-    return found

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import lycosa.cli as lycosa_cli
 from lycosa import wiring
 from lycosa.backends.dns import Resolver
+from lycosa.backends.layout import SHARD
 from lycosa.backends.rocks import RocksStore
 from lycosa.cli.main import run
 from lycosa.crawl.look import Look
@@ -181,7 +182,7 @@ async def naming(server: NameServer) -> AsyncIterator[str]:
 
 @contextmanager
 def looking(directory: Path) -> Iterator[Look]:
-    store = RocksStore(directory / wiring.SHARD, read_only=True)
+    store = RocksStore(directory / SHARD, read_only=True)
     try:
         yield Look(store, Normaliser())
     finally:

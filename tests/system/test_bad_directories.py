@@ -14,11 +14,11 @@ import msgspec
 import pytest
 from crawling import OWN, Ended, lycosa, lycosa_at_once
 
+from lycosa.backends.layout import SHARD
 from lycosa.backends.rocks import FAMILIES, RocksStore
 from lycosa.sim.plan import WorldPlan
 from lycosa.sim.server import serve
 from lycosa.sim.world import World
-from lycosa.wiring import SHARD
 
 NOBODY = 65_534
 SEED = "http://127.0.0.1:9/"

@@ -53,7 +53,21 @@ async def web(plan: WorldPlan = PLAN, latency: float = 0.0) -> AsyncIterator[Ser
 
 def crawl_of(served: Served, directory: Path, *more: str) -> list[str]:
     seed = served.seeds(1)[0]
-    return ["crawl", seed, "--scope", "web", "--delay", "0s", "-s", OWN, "--dir", str(directory), *more]
+    return [
+        "crawl",
+        seed,
+        "--scope",
+        "web",
+        "--processes",
+        "1",
+        "--delay",
+        "0s",
+        "-s",
+        OWN,
+        "--dir",
+        str(directory),
+        *more,
+    ]
 
 
 def expected(served: Served) -> set[str]:

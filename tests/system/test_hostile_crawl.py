@@ -263,7 +263,16 @@ def test_the_target_of_a_redirect_is_asked_for_its_own_rules_first(tmp_path: Pat
 def test_ever_new_names_of_one_domain_share_one_budget(tmp_path: Path) -> None:
     async def main(den: Den, server: str) -> None:
         seed = f"http://first.{WILD_SUFFIX}:{den.port}/"
-        more = ["--scope", "web", "-s", f"budget.domain_pages={BUDGET}", "--dir", str(tmp_path / "crawl")]
+        more = [
+            "--scope",
+            "web",
+            "--processes",
+            "1",
+            "-s",
+            f"budget.domain_pages={BUDGET}",
+            "--dir",
+            str(tmp_path / "crawl"),
+        ]
         ended = await lycosa("crawl", seed, *manners(WILD_SUFFIX), *more, world=World(server, HASTY))
         assert ended.summary["pages"]["fetched"] == BUDGET
 

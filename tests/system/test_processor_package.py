@@ -28,7 +28,23 @@ PLAN = WorldPlan(seed=5, hosts=6, pages=150, page_bytes=4_000, crawl_delay_share
 def crawl_of(seed: str, directory: Path, processors: list[str], *more: str) -> list[str]:
     own = 'polite.own_hosts=["127.0.0.0/8"]'
     named = f"crawl.processors={json.dumps(processors)}"
-    command = [sys.executable, "-m", "lycosa", "crawl", seed, "--scope", "web", "--delay", "0s", "-s", own, "-s", named]
+    command = [
+        sys.executable,
+        "-m",
+        "lycosa",
+        "crawl",
+        seed,
+        "--scope",
+        "web",
+        "--processes",
+        "1",
+        "--delay",
+        "0s",
+        "-s",
+        own,
+        "-s",
+        named,
+    ]
     return [*command, "--dir", str(directory), "--json", *more]
 
 

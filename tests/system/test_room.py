@@ -39,7 +39,19 @@ def test_a_full_disk_pauses_the_crawl_and_it_goes_on_when_there_is_room(small_di
     async def main() -> None:
         async with serve(World(PLAN), 0) as served:
             seed = served.seeds(1)[0]
-            options = ["--scope", "web", "--delay", "0s", "-s", OWN, "--dir", str(small_disk / "crawl"), "--json"]
+            options = [
+                "--scope",
+                "web",
+                "--processes",
+                "1",
+                "--delay",
+                "0s",
+                "-s",
+                OWN,
+                "--dir",
+                str(small_disk / "crawl"),
+                "--json",
+            ]
             crawl = await start("crawl", seed, *options)
             assert crawl.stderr is not None
             while b"paused" not in (line := await crawl.stderr.readline()):
@@ -59,7 +71,19 @@ def test_a_full_disk_pauses_the_crawl_and_it_goes_on_when_there_is_room(small_di
 def test_the_crawl_stops_when_its_directory_is_as_large_as_it_may_be(tmp_path: Path) -> None:
     async def main() -> None:
         async with serve(World(PLAN), 0) as served:
-            options = ["--scope", "web", "--delay", "20ms", "-s", OWN, "-s", "disk.max_bytes=1MB", "--json"]
+            options = [
+                "--scope",
+                "web",
+                "--processes",
+                "1",
+                "--delay",
+                "20ms",
+                "-s",
+                OWN,
+                "-s",
+                "disk.max_bytes=1MB",
+                "--json",
+            ]
             ended = await lycosa("crawl", served.seeds(1)[0], *options, "--dir", str(tmp_path / "crawl"))
             assert ended.summary["state"] == "stopped"
             assert ended.summary["urls"]["queued"] > 0

@@ -13,7 +13,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from lycosa.errors import BadInput, LycosaError
 NAME = "control.sock"
 _LONGEST_LINE = 1 << 20
 _PATIENCE_S = 10.0
-Answer = Callable[[dict[str, Any]], dict[str, Any]]
+Answer = Callable[[dict[str, Any]], dict[str, Any] | Awaitable[dict[str, Any]]]
 
 
 class NobodyThere(LycosaError):
@@ -56,16 +56,17 @@ class ControlServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, TimeoutError):
             line = await asyncio.wait_for(reader.readline(), _PATIENCE_S)
-            writer.write(json.dumps(self._told(line)).encode() + b"\n")
+            writer.write(json.dumps(await self._told(line)).encode() + b"\n")
             await asyncio.wait_for(writer.drain(), _PATIENCE_S)
         writer.close()
 
-    def _told(self, line: bytes) -> dict[str, Any]:
+    async def _told(self, line: bytes) -> dict[str, Any]:
         try:
             asked = json.loads(line)
             if not isinstance(asked, dict):
                 raise BadInput("a request is a JSON object")
-            return self._answer(asked)
+            told = self._answer(asked)
+            return told if isinstance(told, dict) else await told
         except (LycosaError, ValueError) as error:
             return {"error": str(error)}
 

@@ -101,6 +101,10 @@ class TableFile(msgspec.Struct, frozen=True):
     first: int
     last: int
 
+    @property
+    def writer(self) -> str:
+        return self.path.name.rsplit("-", 2)[0]
+
 
 class ParquetTables:
     """Fulfils `ports.Tables` for one writer, whose files begin with its name."""

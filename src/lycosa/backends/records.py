@@ -21,8 +21,9 @@ _CHUNK_BYTES = 1 << 16
 class Records:
     """Fulfils `crawl.processors.RecordFiles`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, suffix: str = "") -> None:
         self._directory = directory
+        self._suffix = suffix  # of this writer, where several write: the files of each are its own
         self._files: dict[str, int] = {}  # open descriptors, by processor
         self._closing = Lock()  # a sync that is under way in its thread ends before the files are closed
 
@@ -48,7 +49,9 @@ class Records:
         self._directory.mkdir(parents=True, exist_ok=True)
         if is_new:
             _sync_directory(self._directory.parent)
-        fd = os.open(self._directory / f"{name}.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(
+            self._directory / f"{name}{self._suffix}.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644
+        )
         try:
             os.ftruncate(fd, _end_of_lines(fd))
             _sync_directory(self._directory)

@@ -17,7 +17,7 @@ import itertools
 import os
 import shutil
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rocksdict import (
@@ -48,10 +48,11 @@ FAMILIES = (
     "content",
     "near",
     "seen",
+    "outbox",
     "meta",
 )
 _LOOKS = 20
-_SCANNED = ("queue", "waiting", "asleep", "due", "seen")  # in order, not by key: a filter would be of no use
+_SCANNED = ("queue", "waiting", "asleep", "due", "seen", "outbox")  # in order, not by key: a filter would be of no use
 _COPIED = 1_000  # rows a batch
 _FLOCK = struct.Struct("hhqqi4x")  # Linux: kind, whence, start, length, process
 _written: set[Path] = set()  # stores that this process holds for writing
@@ -88,16 +89,26 @@ class RocksStore:
 
     def _open(self) -> None:
         options = _options(self._cache, "default")
-        families = {name: _options(self._cache, name) for name in FAMILIES}
+        known = self._known_families()
+        families = {name: _options(self._cache, name) for name in FAMILIES if name in known}
         access = AccessType.read_only() if self._is_read_only else AccessType.read_write()
         try:
             self._db = Rdict(str(self._path), options=options, column_families=families, access_type=access)
-            self._families = {name: self._db.get_column_family(name) for name in FAMILIES}
-            self._handles = {name: self._db.get_column_family_handle(name) for name in FAMILIES}
+            self._families = {name: self._db.get_column_family(name) for name in families}
+            self._handles = {name: self._db.get_column_family_handle(name) for name in families}
         except Exception as error:  # rocksdict has no class of its own for these
             raise _explain(error, self._path) from None
         if not self._is_read_only:
             _written.add(self._path.resolve())
+
+    def _known_families(self) -> Collection[str]:
+        """A store that an older version wrote may lack some, which only a writer can add."""
+        if not self._is_read_only:
+            return FAMILIES
+        try:
+            return frozenset(Rdict.list_cf(str(self._path)))
+        except Exception as error:
+            raise _explain(error, self._path) from None
 
     def get(self, family: str, key: bytes) -> bytes | None:
         try:
@@ -116,6 +127,8 @@ class RocksStore:
         return found
 
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        if family not in self._families:  # an older version wrote it, and we only read
+            return
         options = ReadOptions()
         if end is not None:
             options.set_iterate_upper_bound(end)

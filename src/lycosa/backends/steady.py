@@ -10,12 +10,13 @@ from lycosa.backends.system import SystemClock
 class SteadyClock:
     """Fulfils `ports.Clock`."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead_s: float | None = None) -> None:
+        """`ahead_s` is that of another such clock: processes of one crawl have the same time."""
         self._machine = SystemClock()
-        self._ahead_s = self._machine.wall() - self._machine.now()
+        self.ahead_s = self._machine.wall() - self._machine.now() if ahead_s is None else ahead_s
 
     def now(self) -> float:
-        return self._machine.now() + self._ahead_s
+        return self._machine.now() + self.ahead_s
 
     def wall(self) -> float:
         """The same: what is written to disk must not jump either."""

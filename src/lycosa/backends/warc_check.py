@@ -16,7 +16,7 @@ import base64
 import glob
 import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from hashlib import new as new_hash
 from pathlib import Path
 from typing import BinaryIO
@@ -54,14 +54,17 @@ def warc_files(directory: Path, prefix: str = "") -> list[Path]:
 # --- repair ---
 
 
-def repair(directory: Path, prefix: str = "") -> list[str]:
-    """Cut torn tails of all files whose name begins with `prefix`; one sentence for each thing done."""
+def repair(directory: Path, prefix: str = "", besides: Collection[str] = ()) -> list[str]:
+    """Cut torn tails of all files whose name begins with `prefix`; one sentence for each thing done.
+
+    Files of the writers named in `besides` are left to them.
+    """
     for left in directory.glob(f".{glob.escape(prefix)}*{UNNAMED}"):
         with left.open("rb") as file:
             if not is_being_written(file.fileno()):
                 left.unlink()
     done: list[str] = []
-    paths = warc_files(directory, prefix)
+    paths = [path for path in warc_files(directory, prefix) if _writer_of(path) not in besides]
     newest = {_writer_of(path): path for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns)}
     for path in paths:
         with path.open("rb") as file:

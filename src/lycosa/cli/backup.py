@@ -16,14 +16,14 @@ from pathlib import Path
 import click
 
 from lycosa.backends.journal import Journal
+from lycosa.backends.layout import FEED, RECORDS, TABLES, WARCS, note_shards
 from lycosa.backends.parquet import SCHEMAS
 from lycosa.backends.warc_check import whole_bytes
 from lycosa.cli.fresh import fresh
-from lycosa.cli.opened import Opened, in_directory, opened
+from lycosa.cli.opened import Opened, OpenedShard, in_directory, opened
 from lycosa.cli.options import as_json
 from lycosa.crawl.feed import flushed_to
 from lycosa.kit.units import show_size
-from lycosa.wiring import FEED, RECORDS, SHARD, TABLES, WARCS
 
 _CHUNK = 1 << 20
 
@@ -36,8 +36,11 @@ def backup(out: Path, directory: Path, as_json: bool) -> None:
     """Copy a crawl, also while it runs. To restore it, use the copy as --dir."""
     with opened(directory) as crawl, fresh(out) as place:
         place.mkdir()
-        crawl.store.checkpoint(place / SHARD)
-        _copy_journal(crawl, place / FEED)
+        for shard in crawl.shards:
+            shard.store.checkpoint(place / shard.name)
+            _copy_journal(shard, place / FEED)
+        if len(crawl.shards) > 1:
+            note_shards(place, len(crawl.shards))
         tables = _copy_tables(crawl, place / TABLES)
         size = sum(_copy_warc(path, place / WARCS / path.name) for path in crawl.warcs)
         for path in sorted((directory / RECORDS).glob("*.jsonl")):
@@ -51,9 +54,9 @@ def backup(out: Path, directory: Path, as_json: bool) -> None:
         click.echo(f"{out}: the store, {tables:,} files of tables, {show_size(size)} of WARC files")
 
 
-def _copy_journal(crawl: Opened, path: Path) -> None:
-    journal = Journal(path, SHARD, flushed_to(crawl.store))
-    for _, entry in crawl.entries:
+def _copy_journal(shard: OpenedShard, path: Path) -> None:
+    journal = Journal(path, shard.name, flushed_to(shard.store))
+    for _, entry in shard.entries:
         journal.append(entry)
     journal.sync()
     journal.close()

@@ -1,4 +1,7 @@
-"""`lycosa crawl`: the main job."""
+"""`lycosa crawl`: the main job.
+
+What is heavy is imported where it is needed: the processes of a large crawl are started before it is.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,25 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import uvloop
 
 from lycosa import config
+from lycosa.backends.layout import REPARTITION, SHARD, shards_of
 from lycosa.backends.rocks import is_in_use
 from lycosa.backends.room import check_room
 from lycosa.backends.system import keep_what_is_loaded
-from lycosa.cli.columns import show_pairs
-from lycosa.cli.look import status_lines
-from lycosa.cli.opened import opened
 from lycosa.cli.options import as_json
-from lycosa.cli.plan import show_plan
-from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
-from lycosa.wiring import SHARD, Crawl
+from lycosa.job import choose_processes
+from lycosa.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from lycosa.wiring import Crawl
 
 _ROOM_S = 2.0  # how often a full disk is looked at
 
@@ -49,7 +52,7 @@ _ROOM_S = 2.0  # how often a full disk is looked at
 @click.option("--max-pages", type=int, help="Stop after so many pages.")
 @click.option("--max-depth", type=int, help="Follow links at most so far from a seed.")
 @click.option("--delay", help="Least time between requests to a host; 2s by default.")
-@click.option("--processes", type=int, help="How many processes crawl; this version uses one.")
+@click.option("--processes", type=int, help="How many processes crawl; by default as many as help.")
 @click.option("--contact", help="A URL or mail address where site owners reach you.")
 @click.option("--plan", is_flag=True, help="Crawl nothing: ask for robots.txt only and show what would be done.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Read settings from a TOML file.")
@@ -66,18 +69,29 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
     settings = _settings(directory, flags)
     named = [*seeds, *_read_seeds(seeds_file)]
     if flags["plan"]:
+        from lycosa.cli.plan import show_plan
+
         show_plan(named or _stored_seeds(directory), settings, as_json)
         return
-    if (settings.crawl.processes or 1) > 1:
-        click.echo("lycosa: this version crawls in one process", err=True)
+    processes = choose_processes(directory, settings, named)
+    _divide(directory, processes)
     while True:
         try:
-            _crawl(directory, settings, named, as_json)
+            crawl_in = _crawl if processes == 1 else _crawl_in_many
+            crawl_in(directory, settings, named, as_json, processes)
             return
         except LycosaError as obstacle:
             if not is_disk_full(obstacle):
                 raise
             _await_room(directory, settings, obstacle)
+
+
+def _divide(directory: Path, processes: int) -> None:
+    """See that there are as many shards as processes."""
+    if (directory / REPARTITION).exists() or shards_of(directory) not in (0, processes):
+        from lycosa.repartition import repartition
+
+        repartition(directory, processes, lambda line: click.echo(f"lycosa: {line}", err=True))
 
 
 def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaError) -> None:
@@ -93,8 +107,10 @@ def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaErro
         return
 
 
-def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json: bool) -> None:
-    before_s = _elapsed_before(directory)
+def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json: bool, _: int) -> None:
+    from lycosa.wiring import Crawl
+
+    before_s = _before(directory)[0]
     job = Crawl(directory, settings, named)
     try:
         started, before = time.monotonic(), Counter(job.frontier.stats)
@@ -102,14 +118,31 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
         ended = uvloop.run(_run(job))
         elapsed_s = time.monotonic() - started
         job.set_state(ended, before_s + elapsed_s)
-        summary = summarise(job.frontier.stats, ended, elapsed_s, job.frontier.active_hosts, before["fetched"])
+        summary = summarise(job.stats, ended, elapsed_s, job.active_hosts, before["fetched"])
     finally:
         job.close()
-    if ended == "finished" and job.frontier.stats["requests"] == before["requests"]:
+    _tell(summary, ended == "finished" and job.stats["requests"] == before["requests"], as_json)
+
+
+def _crawl_in_many(directory: Path, settings: config.Settings, named: list[str], as_json: bool, processes: int) -> None:
+    with Supervisor(directory, settings, named, processes) as job:
+        before_s, before = _before(directory)
+        job.remember(before, before_s)
+        started = time.monotonic()
+        ended = uvloop.run(_run_many(job))
+    summary = summarise(job.stats, ended, time.monotonic() - started, 0, before["fetched"])
+    _tell(summary, ended == "finished" and job.stats["requests"] == before["requests"], as_json)
+
+
+def _tell(summary: dict[str, Any], is_idle: bool, as_json: bool) -> None:
+    if is_idle:
         click.echo("lycosa: nothing was left to do; new seeds or a larger --max-pages go on", err=True)
     if as_json:
         click.echo(json.dumps(summary))
     else:
+        from lycosa.cli.columns import show_pairs
+        from lycosa.cli.look import status_lines
+
         show_pairs(status_lines(summary))
 
 
@@ -133,21 +166,25 @@ def _read_seeds(file: Path | None) -> list[str]:
         raise BadInput(f"{file} cannot be read as a list of seeds: {error}") from None
 
 
-def _elapsed_before(directory: Path) -> float:
-    """How long earlier runs took."""
+def _before(directory: Path) -> tuple[float, Counter[str]]:
+    """How long earlier runs took, and what they counted."""
     if not (directory / SHARD).is_dir() or is_in_use(directory / SHARD):
-        return 0.0
+        return 0.0, Counter()
+    from lycosa.cli.opened import opened
+
     with opened(directory) as crawl:
         begun = unfinished(crawl.store)
         if begun is not None:
             raise BadInput(f"lycosa forget {begun.target.name} did not come to its end here: run it again first")
-        return crawl.look.state(is_running=False)[1]
+        return crawl.look.state(is_running=False)[1], crawl.look.stats()
 
 
 def _stored_seeds(directory: Path) -> list[str]:
     """The seeds of a crawl that is there already."""
     if not (directory / SHARD).is_dir():
         raise BadInput("nothing to plan: name at least one seed, for example https://example.org/")
+    from lycosa.cli.opened import opened
+
     with opened(directory) as crawl:
         return (crawl.store.get("meta", b"seeds") or b"").decode().split("\n")
 
@@ -155,8 +192,21 @@ def _stored_seeds(directory: Path) -> list[str]:
 async def _run(job: Crawl) -> Any:
     loop = asyncio.get_running_loop()
 
+    from lycosa.cli.progress import Progress
+
     with Progress(job) as progress:
         task = asyncio.ensure_future(job.run(progress, progress.every_s))
         for sign in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(sign, job.loop.stop)
+        return await task
+
+
+async def _run_many(job: Supervisor) -> Any:
+    loop = asyncio.get_running_loop()
+    from lycosa.cli.progress import Progress
+
+    with Progress(job) as progress:
+        task = asyncio.ensure_future(job.run(progress, progress.every_s))
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(sign, job.stop)
         return await task

@@ -10,6 +10,7 @@ import click
 import uvloop
 
 from lycosa import config
+from lycosa.backends.layout import WARCS
 from lycosa.backends.warc_check import verify
 from lycosa.cli.look import show_steps
 from lycosa.cli.opened import opened
@@ -21,7 +22,7 @@ from lycosa.sim.audit import LogLine, audit
 from lycosa.sim.plan import WorldPlan
 from lycosa.sim.server import serve
 from lycosa.sim.world import World
-from lycosa.wiring import WARCS, Crawl
+from lycosa.wiring import Crawl
 
 _LONGEST_LINE = 96
 

@@ -25,13 +25,12 @@ from lycosa.backends.parquet import SCHEMAS, rewrite_file, write_table
 from lycosa.backends.wacz import About, write_wacz
 from lycosa.backends.warc import warc_date
 from lycosa.cli.fresh import fresh
-from lycosa.cli.opened import Opened, host_name, in_directory, moment, opened
+from lycosa.cli.opened import Opened, OpenedShard, host_name, in_directory, moment, opened
 from lycosa.cli.options import as_json
 from lycosa.crawl.feed import flushed_to, rows_of, settled_to
 from lycosa.crawl.forget import FORGOTTEN
 from lycosa.crawl.look import host_range
 from lycosa.web.url import host_of
-from lycosa.wiring import SHARD
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MOMENT = {"pages": "fetched_at", "links": "discovered_at", "requests": "started_at"}
@@ -116,15 +115,19 @@ def _rows_in(path: Path) -> int:
 
 def _write_pending(crawl: Opened, table: str, place: Path, chosen: Chosen) -> int:
     """The rows that are in no file yet, as a file for each day."""
+    return sum(_write_pending_of(shard, table, place, chosen) for shard in crawl.shards)
+
+
+def _write_pending_of(shard: OpenedShard, table: str, place: Path, chosen: Chosen) -> int:
     days: dict[str, list[dict[str, Any]]] = {}
-    for row in rows_of(crawl.entries, table):
+    for row in rows_of(shard.entries, table):
         at = row[_MOMENT[table]]
         if chosen.has(row.get("host") or host_of(row.get("source", "http://x/")), at):
             day = datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d")
             days.setdefault(day, []).append(row)
-    first, last = flushed_to(crawl.store) + 1, settled_to(crawl.store)
+    first, last = flushed_to(shard.store) + 1, settled_to(shard.store)
     for day, rows in days.items():
-        write_table(place, table, rows, first, last, day, name=SHARD)
+        write_table(place, table, rows, first, last, day, name=shard.name)
     return sum(map(len, days.values()))
 
 

@@ -17,8 +17,8 @@ import click
 
 import lycosa
 from lycosa.backends import warc_erase
-from lycosa.backends.journal import Journal
-from lycosa.backends.parquet import ParquetTables
+from lycosa.backends.layout import RANKS, RECORDS, TABLES, WARCS, shard_name
+from lycosa.backends.parquet_feed import flush_feed
 from lycosa.backends.rank_progress import alone
 from lycosa.backends.ranks import forget_ranks
 from lycosa.backends.rocks import RocksStore
@@ -26,15 +26,13 @@ from lycosa.backends.warc import Original, WarcWriter
 from lycosa.backends.warc_check import repair, warc_files
 from lycosa.backends.warc_read import Group
 from lycosa.cli.forget_tables import TableCleaner
-from lycosa.cli.opened import host_name, in_directory, settings_of
+from lycosa.cli.opened import existing_stores, host_name, in_directory, settings_of, store_of, written
 from lycosa.cli.options import as_json, printable
 from lycosa.crawl.claims import Claim
-from lycosa.crawl.feed import Feed, settled_to
 from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished
-from lycosa.errors import BadInput, BadUrl
+from lycosa.errors import BadUrl
 from lycosa.kit.keys import host_key
 from lycosa.web.url import Normaliser, cut
-from lycosa.wiring import FEED, RANKS, RECORDS, SHARD, TABLES, WARCS
 
 _CLAIM_FORMAT = 1
 
@@ -50,8 +48,7 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
     Bodies are overwritten, rows of tables go, and the URL or the host is refused from then on. A body that other URLs
     have as well is kept for them. Not while a crawl runs here.
     """
-    if not (directory / SHARD).is_dir():
-        raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
+    existing_stores(directory)
     settings = settings_of(directory)
     normal = Normaliser(settings.urls.tracking, settings.urls.session)
     is_url = "://" in what
@@ -60,12 +57,8 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
         click.confirm(f"Forget {printable(target.name)}? This cannot be undone", abort=True, err=True)
     # A ranking that began before would bring back what is forgotten.
     ranks = directory / RANKS
-    with alone(ranks) if ranks.is_dir() else contextlib.nullcontext():
-        store = RocksStore(directory / SHARD)
-        try:
-            done = _Eraser(directory, store, normal).forget(target)
-        finally:
-            store.close()
+    with alone(ranks) if ranks.is_dir() else contextlib.nullcontext(), written(directory) as stores:
+        done = _Eraser(directory, stores, normal).forget(target)
     if as_json:
         click.echo(json.dumps({"forgotten": target.name, **done._asdict()}))
         return
@@ -91,13 +84,14 @@ class _Found(NamedTuple):
 
 
 class _Eraser:
-    def __init__(self, directory: Path, store: RocksStore, normal: Normaliser) -> None:
+    def __init__(self, directory: Path, stores: list[RocksStore], normal: Normaliser) -> None:
         self._warcs = directory / WARCS
         self._tables = directory / TABLES
-        self._journal = directory / FEED
+        self._directory = directory
         self._records = directory / RECORDS
         self._ranks = directory / RANKS
-        self._store = store
+        self._stores = stores
+        self._store = store_of(stores)
         self._normal = normal
 
     def forget(self, target: Target) -> Done:
@@ -122,11 +116,8 @@ class _Eraser:
 
     def _flush(self) -> None:
         """Let all rows be in files, where they can be dealt with."""
-        journal = Journal(self._journal, SHARD, settled_to(self._store))
-        feed = Feed(self._store, journal, ParquetTables(self._tables, SHARD))
-        feed.seal()
-        feed.flush()
-        feed.close()
+        for number, store in enumerate(self._stores):
+            flush_feed(self._directory, shard_name(number), store)
 
     # -- finding -------------------------------------------------------------------------------------------------------
 

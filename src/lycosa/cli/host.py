@@ -11,16 +11,12 @@ import click
 import msgspec
 
 from lycosa.backends.control import NobodyThere, ask
-from lycosa.backends.rocks import RocksStore
 from lycosa.backends.steady import SteadyClock
-from lycosa.cli.opened import Opened, host_name, in_directory, moment, opened, settings_of
+from lycosa.cli.opened import Opened, OpenedShard, host_name, in_directory, moment, opened, settings_of, written
 from lycosa.cli.options import as_json
-from lycosa.crawl.look import Look
 from lycosa.errors import BadInput
 from lycosa.kit.units import read_duration, show_duration
 from lycosa.web.politeness import Override
-from lycosa.web.url import Normaliser
-from lycosa.wiring import SHARD
 
 
 @click.command("host")
@@ -87,17 +83,11 @@ def _until(text: str | None) -> float | None:
 
 def _write(directory: Path, name: str, override: Override | None) -> None:
     """Set it for the next crawl: nobody else has the store open."""
-    if not (directory / SHARD).is_dir():
-        raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
-    settings = settings_of(directory)
-    store = RocksStore(directory / SHARD)
-    try:
-        row = Look(store, Normaliser()).host(name)
-        crawl_delay_s = row.crawl_delay_s if row is not None else None
-        Opened(directory, store, settings, []).manners().override(name, override, crawl_delay_s)
-        store.sync()
-    finally:
-        store.close()
+    with written(directory) as stores:
+        crawl = Opened(directory, settings_of(directory), [OpenedShard("", store, []) for store in stores])
+        row = crawl.look.host(name)
+        crawl.manners().override(name, override, row.crawl_delay_s if row is not None else None)
+        crawl.store.sync()
 
 
 def _told(override: Override | None) -> str:

@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from lycosa.backends.control import NobodyThere, ask
+from lycosa.backends.layout import WARCS
 from lycosa.backends.parquet import SCHEMAS, check_file
 from lycosa.backends.warc_check import verify as verify_warcs
 from lycosa.backends.warc_read import body_at
@@ -26,7 +27,6 @@ from lycosa.cli.summary import summarise
 from lycosa.errors import BadInput
 from lycosa.kit.units import show_size
 from lycosa.web.url import cut
-from lycosa.wiring import WARCS
 
 _MOMENTS = ("at", "ready_at")
 

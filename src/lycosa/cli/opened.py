@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Iterator, Sequence
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from lycosa import config
 from lycosa.backends.journal import read_journal
+from lycosa.backends.layout import FEED, REPARTITION, SHARD, TABLES, WARCS, stores_of
 from lycosa.backends.parquet import TableFile, list_files, read_unix
 from lycosa.backends.rocks import RocksStore, is_in_use
+from lycosa.backends.sharded import ShardedStore
 from lycosa.backends.steady import SteadyClock
 from lycosa.backends.warc_check import warc_files
 from lycosa.crawl.feed import flushed_to, rows_of, settled_to
@@ -27,6 +32,7 @@ from lycosa.crawl.look import Look
 from lycosa.crawl.manners import Manners
 from lycosa.crawl.rows import read_text
 from lycosa.errors import BadInput
+from lycosa.ports import Store
 from lycosa.web.addresses import OwnHosts
 from lycosa.web.dates import read_date
 from lycosa.web.hours import Hours
@@ -34,7 +40,6 @@ from lycosa.web.politeness import Override
 from lycosa.web.scope import make_scope, read_rule
 from lycosa.web.traps import TrapRules
 from lycosa.web.url import Normaliser, cut
-from lycosa.wiring import FEED, SHARD, TABLES, WARCS
 
 in_directory = click.option(
     "--dir", "directory", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, help="The crawl."
@@ -43,22 +48,28 @@ in_directory = click.option(
 _TRIES = 5
 
 
+class OpenedShard(NamedTuple):
+    """What can be read of a shard, as of one moment."""
+
+    name: str
+    store: RocksStore
+    entries: list[tuple[int, bytes]]  # of the journal: what is in no file yet
+
+
 class Opened:
     """What can be read of a crawl."""
 
-    def __init__(
-        self, directory: Path, store: RocksStore, settings: config.Settings, entries: list[tuple[int, bytes]]
-    ) -> None:
+    def __init__(self, directory: Path, settings: config.Settings, shards: Sequence[OpenedShard]) -> None:
         self.directory = directory
-        self.store = store
-        self.entries = entries  # of the journal: what is in no file yet
+        self.shards = shards
+        self.store = store_of([shard.store for shard in shards])
         self.settings = settings
         self.normal = Normaliser(settings.urls.tracking, settings.urls.session)
-        self.look = Look(store, self.normal)
+        self.look = Look(self.store, self.normal)
 
     @property
     def is_running(self) -> bool:
-        return is_in_use(self.directory / SHARD)
+        return any(is_in_use(path) for path in stores_of(self.directory))
 
     @property
     def warcs(self) -> list[Path]:
@@ -86,8 +97,10 @@ class Opened:
 
     def table_files(self, table: str) -> list[TableFile]:
         """The files that this view of the store says are finished."""
-        until = flushed_to(self.store)
-        return [file for file in list_files(self.directory / TABLES, table) if file.last <= until]
+        until = {shard.name: flushed_to(shard.store) for shard in self.shards}
+        found = list_files(self.directory / TABLES, table)
+        # Shards that were merged into others have left finished files.
+        return [file for file in found if file.last <= until.get(file.writer, file.last)]
 
     def rows(self, table: str, columns: Sequence[str] | None = None, keep: Any = None) -> Iterator[dict[str, Any]]:
         """Every row of a table, times as Unix seconds. `keep` is an Arrow expression, which rows that are in no file
@@ -95,32 +108,71 @@ class Opened:
         """
         for file in self.table_files(table):
             yield from read_unix(file.path, table, columns, keep)
-        for row in rows_of(self.entries, table):
-            yield row if columns is None else {name: row[name] for name in columns}
+        for shard in self.shards:
+            for row in rows_of(shard.entries, table):
+                yield row if columns is None else {name: row[name] for name in columns}
+
+    def rows_by_time(self, table: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Every row, those of several shards in the order of `started_at` as far as each shard has them so."""
+        writers: dict[str, list[Iterable[dict[str, Any]]]] = {shard.name: [] for shard in self.shards}
+        for file in self.table_files(table):
+            writers.setdefault(file.writer, []).append(read_unix(file.path, table, columns, None))
+        for shard in self.shards:
+            writers[shard.name].append({name: row[name] for name in columns} for row in rows_of(shard.entries, table))
+        parts = [itertools.chain.from_iterable(files) for files in writers.values()]
+        return heapq.merge(*parts, key=itemgetter("started_at"))
 
 
 @contextlib.contextmanager
 def opened(directory: Path) -> Iterator[Opened]:
+    stores = existing_stores(directory)
+    settings = settings_of(directory)
+    shards: list[OpenedShard] = []
+    try:
+        for path in stores:
+            shards.append(_view(directory, path))
+        yield Opened(directory, settings, shards)
+    finally:
+        for shard in shards:
+            shard.store.close()
+
+
+def existing_stores(directory: Path) -> list[Path]:
+    """The stores of a crawl's shards; BadInput if there is no crawl."""
     if not (directory / SHARD).is_dir():
         raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
-    settings = settings_of(directory)
-    store, entries = view(directory)
+    if (directory / REPARTITION / "ready").exists():
+        raise BadInput(f"{directory} was being divided anew and did not come to the end: run lycosa crawl there first")
+    return [path for path in stores_of(directory) if path.is_dir()]
+
+
+def store_of(stores: Sequence[RocksStore]) -> Store:
+    return stores[0] if len(stores) == 1 else ShardedStore(stores)
+
+
+@contextlib.contextmanager
+def written(directory: Path) -> Iterator[list[RocksStore]]:
+    """The stores of a crawl, open for writing: not while a crawl runs."""
+    stores: list[RocksStore] = []
     try:
-        yield Opened(directory, store, settings, entries)
+        for path in existing_stores(directory):
+            stores.append(RocksStore(path))
+        yield stores
     finally:
-        store.close()
+        for store in stores:
+            store.close()
 
 
-def view(directory: Path, shard: str = SHARD) -> tuple[RocksStore, list[tuple[int, bytes]]]:
-    """The store and what its tables do not have yet, as of one moment."""
+def _view(directory: Path, path: Path) -> OpenedShard:
+    """A store and what its tables do not have yet, as of one moment."""
     for attempt in range(_TRIES):
-        store = RocksStore(directory / shard, read_only=True)
+        store = RocksStore(path, read_only=True)
         fed, settled = flushed_to(store), settled_to(store)
-        entries = list(read_journal(directory / FEED, shard, fed, settled))
-        if len(entries) == settled - fed or attempt == _TRIES - 1 or not is_in_use(directory / shard):
+        entries = list(read_journal(directory / FEED, path.name, fed, settled))
+        if len(entries) == settled - fed or attempt == _TRIES - 1 or not is_in_use(path):
             break
         store.close()  # a flush came between the two: look again
-    return store, entries
+    return OpenedShard(path.name, store, entries)
 
 
 def settings_of(directory: Path) -> config.Settings:

@@ -15,11 +15,11 @@ from lycosa.cli.probe import Verdict, ask_rules
 from lycosa.cli.report import delay_for
 from lycosa.config import Settings
 from lycosa.crawl.rules import origin_of
+from lycosa.job import read_seeds
 from lycosa.kit.units import show_duration
 from lycosa.web.politeness import is_parked_by
 from lycosa.web.robots import Robots, target_of
 from lycosa.web.url import Normaliser, host_of
-from lycosa.wiring import read_seeds
 
 _ANSWER_S = 0.5  # how long a page takes to come, as a guess
 

@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter, deque
 from types import TracebackType
-from typing import NamedTuple, Self, TextIO
+from typing import NamedTuple, Protocol, Self, TextIO
 
 import click
 from rich.console import Console
@@ -16,8 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from lycosa.config import Settings
 from lycosa.kit.units import show_size
-from lycosa.wiring import Crawl
 
 _WINDOW_S = 10.0
 _MOST_KINDS = 4
@@ -81,14 +81,25 @@ class Meter:
         )
 
 
+class Job(Protocol):
+    """A crawl that goes on, in one process or several."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def stats(self) -> Counter[str]: ...
+    @property
+    def active_hosts(self) -> int: ...
+
+
 class Progress:
     """Shows a crawl until the `with` block ends; called with it now and then."""
 
-    def __init__(self, job: Crawl, stream: TextIO | None = None) -> None:
+    def __init__(self, job: Job, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._meter = Meter(job.settings.crawl.max_pages)
         self._live: Live | None = None
-        self._meter.read(job.frontier.stats, 0, time.monotonic())  # what an earlier run did is not of this one's rate
+        self._meter.read(job.stats, 0, time.monotonic())  # what an earlier run did is not of this one's rate
         if self._stream.isatty():
             self._live = Live(console=Console(file=self._stream), auto_refresh=False, transient=True)
 
@@ -96,8 +107,8 @@ class Progress:
     def every_s(self) -> float:
         return 0.5 if self._live is not None else 5.0
 
-    def __call__(self, job: Crawl) -> None:
-        figures = self._meter.read(job.frontier.stats, job.frontier.active_hosts, time.monotonic())
+    def __call__(self, job: Job) -> None:
+        figures = self._meter.read(job.stats, job.active_hosts, time.monotonic())
         with contextlib.suppress(OSError):  # nobody reads it any more: no reason to end the crawl
             if self._live is not None:
                 self._live.update(table(figures), refresh=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from lycosa.backends.array_file import ArraysBroken
 from lycosa.backends.graph_files import LinkGraph, link_graph
+from lycosa.backends.layout import RANKS, TABLES
 from lycosa.backends.rank_progress import alone, drop_progress, keep_progress, kept_progress
 from lycosa.backends.ranks import Ranks, write_ranks
 from lycosa.cli.opened import in_directory, settings_of
@@ -31,7 +32,6 @@ from lycosa.search.pagerank import TOLERANCE, trusted_starts
 from lycosa.search.pagerank import rank as settle
 from lycosa.search.ranking import Progress, beginning, proceed
 from lycosa.web.url import Normaliser
-from lycosa.wiring import RANKS, TABLES
 
 _KEPT_EVERY = 5  # steps
 _MOST_THREADS = 4

@@ -106,7 +106,7 @@ def politeness_of(crawl: Opened) -> PolitenessReport:
         return Required(min(floor_of(host), settled.delay_of(host)), crawl_delay_s or 0.0)
 
     address_delay_s = float(settings.polite.address_delay)
-    return judge_politeness(crawl.rows("requests", POLITENESS_COLUMNS), required, address_delay_s)
+    return judge_politeness(crawl.rows_by_time("requests", POLITENESS_COLUMNS), required, address_delay_s)
 
 
 def _show_politeness(told: PolitenessReport, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Every shard of a crawl, opened for reading as of one moment each."""
+"""What `lycosa rank` reads of a crawl, over all its shards."""
 
 from __future__ import annotations
 
@@ -8,47 +8,31 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lycosa.backends.graph_rows import Shard
-from lycosa.backends.rocks import RocksStore
-from lycosa.cli.opened import view
+from lycosa.cli.opened import opened
 from lycosa.crawl.feed import flushed_to
 from lycosa.crawl.rows import HostRow, UrlRow, read_text, unpack
-from lycosa.errors import BadInput
+from lycosa.ports import Store
 
 
 class Shards(NamedTuple):
-    stores: list[RocksStore]
+    store: Store  # of all of them
     tables: list[Shard]  # what of the tables counts, shard by shard
 
     def seeds(self) -> list[str]:
         """The seeds of the crawl, in their normal form."""
-        texts = [read_text(store.get("meta", b"seeds")) for store in self.stores]
-        return list(dict.fromkeys(line for text in texts for line in text.splitlines() if line))
+        return [line for line in read_text(self.store.get("meta", b"seeds")).splitlines() if line]
 
     def url_at(self, key: bytes) -> str | None:
-        for store in self.stores:
-            stored = store.get("urls", key)
-            if stored is not None:
-                return unpack(stored, UrlRow).url
-        return None
+        stored = self.store.get("urls", key)
+        return unpack(stored, UrlRow).url if stored is not None else None
 
     def host_at(self, key: int) -> str | None:
-        for store in self.stores:
-            stored = store.get("hosts", key.to_bytes(8, "big"))
-            if stored is not None:
-                return unpack(stored, HostRow).name
-        return None
+        stored = self.store.get("hosts", key.to_bytes(8, "big"))
+        return unpack(stored, HostRow).name if stored is not None else None
 
 
 @contextlib.contextmanager
 def opened_shards(directory: Path) -> Iterator[Shards]:
-    names = sorted(path.name for path in directory.glob("shard-*") if path.is_dir())
-    if not names:
-        raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
-    with contextlib.ExitStack() as stack:
-        stores, tables = [], []
-        for name in names:
-            store, entries = view(directory, name)
-            stack.callback(store.close)
-            stores.append(store)
-            tables.append(Shard(name, flushed_to(store), entries))
-        yield Shards(stores, tables)
+    with opened(directory) as crawl:
+        tables = [Shard(shard.name, flushed_to(shard.store), shard.entries) for shard in crawl.shards]
+        yield Shards(crawl.store, tables)

@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from lycosa.crawl.shares import Shares
+
 _DAY_S = 86_400
 _UNLIMITED = 1 << 60
+_WHOLE = "crawl"  # the name of the budget of the whole crawl
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -22,8 +25,11 @@ class Limits(msgspec.Struct, frozen=True):
 class Allowance:
     """Counts in the frontier's stats, so that a restart goes on where it was."""
 
-    def __init__(self, limits: Limits, stats: Counter[str], now: Callable[[], float]) -> None:
+    def __init__(
+        self, limits: Limits, stats: Counter[str], now: Callable[[], float], shares: Shares | None = None
+    ) -> None:
         self._limits = limits
+        self._shares = shares  # of what several shards may take together
         self._stats = stats
         self._now = now
         self._looked_at, self._seen_bytes = now(), stats["downloaded"]
@@ -31,14 +37,52 @@ class Allowance:
 
     def pages_left(self, under_way: int) -> int:
         """How many visits may be begun beside those under way."""
-        left = self._limits.pages - self._stats["fetched"] if self._limits.pages is not None else _UNLIMITED
-        if self._limits.day_pages is not None:
-            left = min(left, self._limits.day_pages - self._today())
+        left = _UNLIMITED
+        for name, total, used in self._accounts():
+            left = min(left, (total if self._shares is None else self._shares.granted(name)) - used)
         return left - under_way
+
+    def _accounts(self) -> list[tuple[str, int, int]]:
+        """Every limit of pages: its name, its size, and what is used of it here."""
+        accounts = []
+        if self._limits.pages is not None:
+            accounts.append((_WHOLE, self._limits.pages, self._stats["fetched"]))
+        if self._limits.day_pages is not None:
+            today = self._today()
+            accounts.append((f"day:{self._stats['today']}", self._limits.day_pages, today))
+        return accounts
+
+    def stock_up(self, under_way: int) -> None:
+        """With work to do: see that there is something left of what this shard was granted."""
+        for name, total, used in self._accounts():
+            if self._shares is not None and used + under_way >= self._shares.granted(name):
+                self._shares.want(name, total)
+
+    def is_used_up(self) -> bool:
+        """Is nothing left, here or with others?"""
+        if self._shares is None:
+            return self.pages_left(0) <= 0
+        return any(self._shares.is_spent(name) for name, _, _ in self._accounts())
+
+    async def give_back(self) -> None:
+        """With nothing to do here: let other shards have what is left."""
+        for name, _, used in self._accounts():
+            if self._shares is not None:
+                await self._shares.give_back(name, used)
+
+    async def want_again(self) -> bool:
+        """With nothing granted and work left: has another shard given anything back?"""
+        if self._shares is None:
+            return False
+        short = [(name, total) for name, total, used in self._accounts() if used >= self._shares.granted(name)]
+        return all([await self._shares.want_again(name, total) for name, total in short])
 
     def is_day_over(self) -> bool:
         """Is it only for today that nothing is left?"""
         limits = self._limits
+        if self._shares is not None:
+            today = self._today()
+            return limits.day_pages is not None and today >= self._shares.granted(f"day:{self._stats['today']}")
         is_whole_left = limits.pages is None or self._stats["fetched"] < limits.pages
         return is_whole_left and limits.day_pages is not None and self._today() >= limits.day_pages
 

@@ -7,7 +7,7 @@ pages there are. What is returned as changes belongs into the batch that settles
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -18,6 +18,7 @@ from lycosa.ports import Change, Store
 LEAST_WORDS = 50
 _BUCKET = 64
 _ENTRY = 24  # fingerprint and URL key
+_NOTHING: dict[bytes, bytes] = {}
 
 
 class Claim(msgspec.Struct, array_like=True):
@@ -65,12 +66,18 @@ class Claims:
 
     def near(self, fingerprint: int, key: bytes) -> tuple[bytes | None, list[Change]]:
         """The key of the nearest earlier page within three bits, and the changes that add this one."""
+        best, changes = self.near_in(names_of(fingerprint), fingerprint, key)
+        return (best[1] if best else None), changes
+
+    def near_in(
+        self, names: Sequence[bytes], fingerprint: int, key: bytes, unwritten: Mapping[bytes, bytes] = _NOTHING
+    ) -> tuple[tuple[int, bytes] | None, list[Change]]:
+        """The same in some of the bands, with the distance. Of what is still `unwritten` the store does not know."""
         own = fingerprint.to_bytes(8, "big") + key
-        names = [band.to_bytes(5, "big") for band in bands(fingerprint)]
         best: tuple[int, bytes] | None = None
         changes: list[Change] = []
         for name, stored in zip(names, self._store.get_many("near", names), strict=True):
-            bucket = stored or b""
+            bucket = unwritten.get(name) or stored or b""
             for at in range(0, len(bucket), _ENTRY):
                 other = bucket[at + 8 : at + _ENTRY]
                 apart = distance(fingerprint, int.from_bytes(bucket[at : at + 8], "big"))
@@ -78,4 +85,13 @@ class Claims:
                     best = (apart, other)
             if len(bucket) < _BUCKET * _ENTRY and own not in bucket:
                 changes.append(("near", name, bucket + own))
-        return (best[1] if best else None), changes
+        return best, changes
+
+
+def names_of(fingerprint: int) -> list[bytes]:
+    """The names of a fingerprint's bands, as the store has them."""
+    return [band.to_bytes(5, "big") for band in bands(fingerprint)]
+
+
+def read_claim(stored: bytes | None) -> Claim | None:
+    return _decode(stored) if stored is not None else None

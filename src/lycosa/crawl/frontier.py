@@ -22,6 +22,7 @@ import msgspec
 from lycosa.crawl.budget import WAIT, PageBudget
 from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.line import Active, Line, Turns
+from lycosa.crawl.outbox import Away, Outbox
 from lycosa.crawl.park import Park
 from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
@@ -53,6 +54,7 @@ class Frontier:
         capacity: int,
         delay_of: DelayOf,
         open_at: OpenAt = lambda _, now: now,
+        outbox: Outbox | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -60,6 +62,7 @@ class Frontier:
         self._budget = budget
         self._delay_of = delay_of
         self._open_at = open_at
+        self._outbox = outbox  # for hosts of other shards; None if all hosts are ours
         self._check_rows()
         self._turns = Turns(store)
         self._line = Line(store, self._turns, capacity)
@@ -94,22 +97,29 @@ class Frontier:
 
     # -- offering ------------------------------------------------------------------------------------------------------
 
-    def offer(self, candidates: Iterable[Candidate], now: float) -> int:
-        """Queue the URLs that are new; how many were."""
-        changes: list[Change] = []
-        count = self._take_in(candidates, now, changes)
-        if count:
+    def offer(self, candidates: Iterable[Candidate], now: float, noted: Iterable[Change] = ()) -> int:
+        """Queue the URLs that are new, with what else is `noted` in the same batch; how many were."""
+        changes, away = list(noted), list[Away]()
+        count = self._take_in(candidates, now, changes, away)
+        if self._outbox is not None:
+            changes = self._outbox.route(away, changes)
+        if changes:
             self._store.write([*changes, *self._bookkeeping()])
         return count
 
-    def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change]) -> int:
+    def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change], away: list[Away]) -> int:
+        """Queue what is new and ours; how much that is. What belongs to other shards is put `away`."""
         fresh: dict[bytes, tuple[Candidate, str]] = {}
+        outbox = self._outbox
         for candidate in candidates:
             name = candidate.url if not candidate.purpose else f"{candidate.url}\n{candidate.purpose}"
             if candidate.kind == "robots" or not self._seen.was_met_lately(name):
                 self._seen.remember(name)
                 host, rest = cut(candidate.url)
                 key = url_key(host, rest + name[len(candidate.url) :] if candidate.purpose else rest)
+                if outbox is not None and not outbox.is_own(key):
+                    away.append((key, candidate))
+                    continue
                 while key in fresh and fresh[key][0].url != candidate.url:
                     key = _next_key(key)
                 fresh[key] = (candidate, host)
@@ -386,7 +396,10 @@ class Frontier:
             changes += self._budget.release(lease.host, effect.counts["fetched"] > 0 and not effect.is_revisit)
         if effect.row is not None:
             self._settle_row(active, lease, effect, changes)
-        self._take_in(effect.found, now, changes)
+        away: list[Away] = []
+        self._take_in(effect.found, now, changes, away)
+        if self._outbox is not None:
+            changes = self._outbox.route(away, changes, effect.answers)
         self.stats.update(effect.counts)
         self._line.after_lease(active, changes)
         changes.append(("hosts", key, pack(active.row)))
@@ -433,6 +446,12 @@ class Frontier:
             self._line.push(active)
         return [("hosts", key, pack(host))]
 
+    def look_again(self, name: str) -> None:
+        """Something that a host waited for is there."""
+        active = self._line.active.get(host_key(name).to_bytes(8, "big"))
+        if active is not None and not active.is_leased:
+            self._line.push(active)
+
     def peek(self, name: str) -> HostRow | None:
         """The row of a host, if it is known at all."""
         key = host_key(name).to_bytes(8, "big")
@@ -446,6 +465,10 @@ class Frontier:
 
     def _bookkeeping(self) -> list[Change]:
         return [("meta", b"stats", _encode(self.stats)), *self._turns.note()]
+
+    @property
+    def has_queued(self) -> bool:
+        return self.stats["queued"] > 0 or self.stats["delayed"] > 0
 
     @property
     def active_hosts(self) -> int:

@@ -36,20 +36,28 @@ class AddressGate:
         self._delay_s = address_delay_s
         self._places: OrderedDict[str, _Place] = OrderedDict()
 
+    def is_open(self, host_delay_s: float) -> bool:
+        """Is there no gap to be kept?"""
+        return min(self._delay_s, host_delay_s) <= 0
+
     @asynccontextmanager
     async def passage(
-        self, address: str, host_delay_s: float, is_withdrawn: Callable[[], bool] = lambda: False
+        self,
+        address: str,
+        host_delay_s: float,
+        is_withdrawn: Callable[[], bool] = lambda: False,
+        is_inside: bool = False,
     ) -> AsyncIterator[bool]:
-        """Wait for the address to be free, and hold it until the answer is in."""
-        if min(self._delay_s, host_delay_s) <= 0:
+        """Wait for the address to be free, and hold it until the answer is in. Who `is_inside` is asking it already."""
+        if self.is_open(host_delay_s):
             yield True
             return
         place = self._place(group_of(address))
         async with place.lock:
             free_at = max(place.free_at, self._made_at + min(self._delay_s, host_delay_s))
-            while (wait_s := free_at - self._clock.now()) > 0 and not is_withdrawn():  # timers may go off early
-                await self._clock.sleep(min(wait_s, _GLANCE_S))
-            if is_withdrawn():
+            while (wait_s := free_at - self._clock.now()) > 0 and not is_withdrawn() and not is_inside:
+                await self._clock.sleep(min(wait_s, _GLANCE_S))  # timers may go off early
+            if is_withdrawn() and not is_inside:
                 yield False
                 return
             try:

@@ -17,7 +17,7 @@ import msgspec
 
 from lycosa.crawl.claims import LEAST_WORDS, Claim, Claims
 from lycosa.crawl.feed import LinkFound, PageRow
-from lycosa.crawl.lease import Candidate, Effect, Lease
+from lycosa.crawl.lease import JOINED, Candidate, Effect, Lease
 from lycosa.crawl.outcome import Failed, Fetched, Forbidden, Gone, Moved, Outcome, Refused, Unchanged, name_of
 from lycosa.crawl.processors import Gathered, Processors, RecordFiles
 from lycosa.crawl.rows import UrlRow
@@ -26,6 +26,7 @@ from lycosa.errors import BadUrl
 from lycosa.kit.backoff import backoff
 from lycosa.kit.simhash import simhash
 from lycosa.model import Location, Response
+from lycosa.ports import Change
 from lycosa.web.directives import Directives, read_directives
 from lycosa.web.headers import looks_like_html, read_content_type, read_link_header, read_validators
 from lycosa.web.html import read_page
@@ -36,7 +37,6 @@ from lycosa.web.traps import Patterns, TrapRules
 from lycosa.web.url import Normaliser, host_of
 
 MOST_HOPS = 5
-JOINED = b"joined:"  # in `meta`: hosts that seeds have led to
 TRIES = 3
 _RETRY_S = 10.0
 _MANY_WORDS = 1_000  # characters: enough of them, and quicker to tell than by counting
@@ -73,6 +73,15 @@ class Judges(msgspec.Struct, frozen=True):
     was_met_lately: Callable[[str], bool]  # then it was judged and queued already
 
 
+class Known(msgspec.Struct):
+    """What other shards know of a page's copies."""
+
+    first: Claim | None = None
+    near: bytes | None = None  # a key
+    near_url: str | None = None
+    changes: list[Change] = []  # for the settlement
+
+
 class Read(msgspec.Struct):
     """A fetched page, taken apart."""
 
@@ -82,6 +91,24 @@ class Read(msgspec.Struct):
     directives: Directives
     view: PageView | None = None  # for whoever wants to see the page itself
     gathered: Gathered | None = None  # what processors say of it
+    text: str | None = None  # the main text, once it was looked for
+    simhash: int | None = None
+    is_compared: bool = False
+    known: Known | None = None  # None in a single process, where all of it can be looked up at once
+
+    def main_text(self) -> str:
+        if self.text is None:
+            self.text = main_text(self.page.blocks) if self.page is not None else ""
+        return self.text
+
+    def fingerprint(self) -> int | None:
+        """That of its main text, if that is long enough to be told from others."""
+        if not self.is_compared:
+            self.is_compared, text = True, self.main_text()
+            is_whole = self.page is not None and "text" not in self.page.cut
+            if is_whole and (len(text) > _MANY_WORDS or text.count(" ") + 1 >= LEAST_WORDS):
+                self.simhash = simhash(text)
+        return self.simhash
 
 
 class Ingest:
@@ -166,14 +193,14 @@ class Ingest:
         row.content_type, row.size, row.content_hash = read.content_type, len(response.body), read.content_hash
         validators = read_validators(response.headers)
         row.etag, row.last_modified = validators.etag or "", validators.last_modified or ""
-        first = self._claims.first_with(row.content_hash)
+        first = self._claims.first_with(row.content_hash) if read.known is None else read.known.first
         page_of_first = (first.page or first.url) if first is not None else ""
         row.alias_of = page_of_first if page_of_first != row.url else ""
         base, links = (read.page.base, read.page.links) if read.page is not None else (response.url, [])
         if read.gathered is not None:
             links = [*links, *[Link(href, "processor") for href in read.gathered.links]]
         if read.page is not None:
-            effect.page = self._read(row, lease, response, read.page, read.directives, effect)
+            effect.page = self._read(row, lease, response, read, read.page, effect)
             if read.page.too_long:
                 effect.counts["refused:trap.length"] += read.page.too_long
         nofollow = read.directives.nofollow
@@ -194,9 +221,8 @@ class Ingest:
             for name, lines in gathered.records.items():
                 self._records.append(name, lines)
 
-    def _read(
-        self, row: UrlRow, lease: Lease, response: Response, page: Page, directives: Directives, effect: Effect
-    ) -> PageRow:
+    def _read(self, row: UrlRow, lease: Lease, response: Response, read: Read, page: Page, effect: Effect) -> PageRow:
+        directives = read.directives
         canonical = page.canonical or next(iter(read_link_header(response.headers, "canonical")), "")
         if canonical:
             normal = self._judges.normal.links(page.base, [canonical])
@@ -206,23 +232,26 @@ class Ingest:
         told.language, told.charset = page.language or None, page.charset.label
         told.directives = directives.told() or None
         if not row.alias_of:  # else its text is that of the page it is a copy of
-            text = main_text(page.blocks)
+            text = read.main_text()
             if not directives.noarchive:
                 told.text = text[:_LONGEST_TEXT]
                 told.headings = "\n".join([heading.text for heading in page.headings])[:_LONGEST_HEADINGS] or None
-            if "text" not in page.cut and (len(text) > _MANY_WORDS or text.count(" ") + 1 >= LEAST_WORDS):
-                told.simhash = simhash(text)
-                self._compare(row, lease, told, effect)
+            told.simhash = read.fingerprint()
+            if told.simhash is not None:
+                self._compare(row, lease, read.known, told, effect)
         return told
 
-    def _compare(self, row: UrlRow, lease: Lease, told: PageRow, effect: Effect) -> None:
+    def _compare(self, row: UrlRow, lease: Lease, known: Known | None, told: PageRow, effect: Effect) -> None:
         """Look for an earlier page with nearly the same text."""
         assert told.simhash is not None
-        near, changes = self._claims.near(told.simhash, lease.key)
+        if known is None:
+            near, changes = self._claims.near(told.simhash, lease.key)
+        else:
+            near, changes = known.near, known.changes
         effect.changes += changes
         if near is not None:
             row.near_of = near.hex()
-            told.near_of = self._claims.url_at(near)
+            told.near_of = self._claims.url_at(near) if known is None else known.near_url
             effect.counts["near"] += 1
 
     def _follow(

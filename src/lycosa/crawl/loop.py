@@ -10,24 +10,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from lycosa.crawl.allowance import Allowance, Limits
 from lycosa.crawl.feed import Feed, RequestRow
 from lycosa.crawl.frontier import Frontier
-from lycosa.crawl.gate import AddressGate
 from lycosa.crawl.ingest import Ingest, Read
-from lycosa.crawl.lease import Candidate, Effect, Lease
+from lycosa.crawl.lease import Candidate, Effect, Lease, RobotsAnswer
 from lycosa.crawl.manners import Manners
 from lycosa.crawl.outcome import Failed, Fetched, Outcome, judge
 from lycosa.crawl.rows import HostRow
 from lycosa.crawl.rules import Rules
+from lycosa.crawl.shares import Shares
 from lycosa.crawl.view import PageView
 from lycosa.errors import LycosaError
 from lycosa.model import Ask, Reply, Response, Timings, Trouble
-from lycosa.ports import Clock, Fetcher
+from lycosa.ports import Clock, Fetcher, Gate
 from lycosa.web.headers import Validators, read_retry_after
 from lycosa.web.politeness import PUSHED_BACK, Pace, after_answer, after_failure, after_push_back
 from lycosa.web.robots import PARSED_BYTES
@@ -38,6 +38,18 @@ _GLANCE_S = 0.5  # how long the loop sleeps at most before it looks around
 Ended = Literal["finished", "stopped"]
 
 
+class Others(Protocol):
+    """The other shards of this crawl."""
+
+    def owns(self, host: str) -> bool:
+        """Is a host ours?"""
+        ...
+
+    async def know(self, lease: Lease, read: Read) -> None:
+        """Ask what they know of a page's copies. Returns soon, whether they answer or not."""
+        ...
+
+
 class Parts(msgspec.Struct, frozen=True):
     """What the loop works with."""
 
@@ -46,16 +58,17 @@ class Parts(msgspec.Struct, frozen=True):
     ingest: Ingest
     fetcher: Fetcher
     clock: Clock
-    gate: AddressGate
+    gate: Gate
     manners: Manners
     feed: Feed
     stumbled: Callable[[str, Exception], None]  # told of every failure of our own, with its URL
     on_page: Callable[[PageView], Awaitable[None]] | None = None  # given every page before it is settled
     on_reply: Callable[[Reply], None] | None = None  # told of every answer and every trouble
+    others: Others | None = None  # the other shards; None in a single process
 
 
 class Loop:
-    def __init__(self, parts: Parts, *, slots: int, limits: Limits) -> None:
+    def __init__(self, parts: Parts, *, slots: int, limits: Limits, shares: Shares | None = None) -> None:
         self.frontier = parts.frontier
         self._rules = parts.rules
         self._ingest = parts.ingest
@@ -66,19 +79,35 @@ class Loop:
         self._feed = parts.feed
         self._on_page = parts.on_page
         self._on_reply = parts.on_reply
+        self._others = parts.others
         self.stumbled = parts.stumbled
         self._slots = slots
-        self.allowance = Allowance(limits, self.frontier.stats, self._clock.now)
+        self.allowance = Allowance(limits, self.frontier.stats, self._clock.now, shares)
         self._visits: set[asyncio.Task[None]] = set()
         self._stir = asyncio.Event()
         self._obstacle: Exception | None = None
         self._stopping = False
+        self._is_last = parts.others is None  # without others, nothing to do is the end
         self._failure: BaseException | None = None
 
     def stop(self) -> None:
         """Start nothing more; `run` returns when the visits under way are settled."""
         self._stopping = True
         self._stir.set()
+
+    def finish(self) -> None:
+        """No other shard has anything for us any more: when nothing is left to do here, it is the end."""
+        self._is_last = True
+        self._stir.set()
+
+    def stir(self) -> None:
+        """Something has changed: look around."""
+        self._stir.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Is there nothing to do here, for now?"""
+        return not self._visits and self._idle_s() is None
 
     def give_up(self, obstacle: Exception) -> None:
         """As `stop`, but `run` then raises: there is a reason why it cannot go on."""
@@ -104,7 +133,9 @@ class Loop:
             if not self._visits:
                 wait_s = self._idle_s()
                 if wait_s is None:
-                    return self._end()
+                    if self._is_last or self._stopping:
+                        return self._end()
+                    wait_s = _GLANCE_S
             else:
                 wait_s = self._until_ready_s()
             with contextlib.suppress(TimeoutError):
@@ -114,6 +145,8 @@ class Loop:
     def _start_visits(self) -> None:
         if self._stopping or self._failure is not None or self.allowance.is_too_fast():
             return
+        if self._others is not None and self.frontier.has_queued:
+            self.allowance.stock_up(len(self._visits))
         most = min(self._slots - len(self._visits), self.allowance.pages_left(len(self._visits)))
         for lease in self.frontier.leases(self._clock.now(), most) if most > 0 else ():
             visit = asyncio.create_task(self._visit(lease))
@@ -151,7 +184,7 @@ class Loop:
             raise self._obstacle
         if self._stopping or self.allowance.is_day_over():
             return "stopped"
-        if self.allowance.pages_left(0) > 0:
+        if not self.allowance.is_used_up():
             self.frontier.park("waiting")  # all that is left would keep us waiting too long
         return "finished"
 
@@ -172,6 +205,8 @@ class Loop:
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
         read = self._read(lease, outcome)
+        if self._others is not None and read is not None:
+            await self._know(lease, read)
         if read is not None and read.view is not None and self._on_page is not None:
             await self._on_page(read.view)  # before it is settled: a crash repeats it, and loses none
         effect = self._effect(lease, outcome, read, now)
@@ -224,6 +259,15 @@ class Loop:
             self.stumbled(lease.url, error)
             return None
 
+    async def _know(self, lease: Lease, read: Read) -> None:
+        assert self._others is not None
+        try:
+            await self._others.know(lease, read)
+        except LycosaError:
+            raise
+        except Exception as error:
+            self.stumbled(lease.url, error)
+
     def _effect(self, lease: Lease, outcome: Outcome, read: Read | None, now: float) -> Effect:
         """What follows from the outcome. A page that our own code stumbles over is recorded, and the crawl goes on."""
         if isinstance(outcome, Fetched) and read is None:
@@ -261,21 +305,31 @@ class Loop:
             return
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
-        row, elsewhere = self._rules.after(lease.origin, reply, now)
-        effect = Effect(row=lease.row, changes=[self._rules.put(row)])
         if lease.row is not None:
             lease.row.state, lease.row.outcome = "done", "robots"
+        if self._others is not None and not self._others.owns(host_of(f"{lease.origin}/")):
+            answer = RobotsAnswer.of(lease.origin, reply, PARSED_BYTES)  # whose rules these are has to judge them
+            self._settle(lease, Effect(row=lease.row, answers=[answer]), reply, gap_s, now)
+            return
+        effect = self.judge_rules(lease.origin, reply, now, lease.host)
+        effect.row = lease.row
+        self._settle(lease, effect, reply, gap_s, now)
+
+    def judge_rules(self, origin: str, reply: Reply, now: float, asked: str = "") -> Effect:
+        """What follows from an answer to the question for an origin's rules, whichever host gave it."""
+        row, elsewhere = self._rules.after(origin, reply, now)
+        effect = Effect(changes=[self._rules.put(row)])
         if elsewhere is not None:
             normal = self._ingest.normal_of(elsewhere)
-            effect.found = [Candidate(normal, 0, elsewhere, kind="robots", purpose=lease.origin, hops=1)]
-        matcher = self._rules.matcher(lease.origin)
+            effect.found = [Candidate(normal, 0, elsewhere, kind="robots", purpose=origin, hops=1)]
+        matcher = self._rules.matcher(origin)
         if matcher is not None:
-            owner = host_of(f"{lease.origin}/")
+            owner = host_of(f"{origin}/")
             host = self.frontier.host(owner)
             host.crawl_delay_s = matcher.crawl_delay_s
-            host.ready_at = max(self._ready_at(host, host.last_at), now if owner != lease.host else 0.0)
-            effect.changes += self.frontier.retimed(host) if owner != lease.host else []
-        self._settle(lease, effect, reply, gap_s, now)
+            host.ready_at = max(self._ready_at(host, host.last_at), now if owner != asked else 0.0)
+            effect.changes += self.frontier.retimed(host) if owner != asked else []
+        return effect
 
     def _set_clock(self, lease: Lease, reply: Reply, now: float) -> float | None:
         """When the host may be asked again, counted from the end of this answer. Returns the gap before it."""

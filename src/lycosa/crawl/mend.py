@@ -12,16 +12,22 @@ from collections.abc import Callable, Iterable
 
 from lycosa.crawl.claims import Claims
 from lycosa.crawl.frontier import Frontier
+from lycosa.crawl.messages import Lost
+from lycosa.crawl.outbox import Outbox
 from lycosa.crawl.rows import UrlRow, unpack
 from lycosa.ports import Change, Store
 from lycosa.web.url import cut
 
+MEND = b"mend"  # in `meta`: look at every page when the store is opened, as `Mend.all` does, with this time
 _SLACK_S = 60.0  # a request that was sent before may have been answered after it
 
 
 class Mend:
-    def __init__(self, store: Store, frontier: Frontier, size_of: Callable[[str], int]) -> None:
+    def __init__(
+        self, store: Store, frontier: Frontier, size_of: Callable[[str], int], outbox: Outbox | None = None
+    ) -> None:
         self._store = store
+        self._outbox = outbox  # for claims that other shards keep
         self._frontier = frontier
         self._size_of = size_of  # of a WARC file; 0 if there is none
 
@@ -48,6 +54,9 @@ class Mend:
             claim = claims.first_with(row.content_hash) if row.content_hash else None
             if claim is not None and (claim.file, claim.offset) == (row.warc_file, row.warc_offset):
                 changes.append(("content", row.content_hash, None))
+            elif claim is None and row.content_hash and self._outbox is not None:
+                lost = Lost(row.content_hash, row.warc_file, row.warc_offset)
+                changes = self._outbox.route((), changes, (), [lost])
             self._frontier.queue_again(key, row, changes)
             count += 1
         return count

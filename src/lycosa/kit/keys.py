@@ -21,6 +21,11 @@ def host_key(host: str) -> int:
     return xxh3_64_intdigest(host.encode("utf-8", "surrogatepass"))
 
 
+def text_key(text: bytes) -> int:
+    """Where a name that is no host lies in the same space: a band, say."""
+    return xxh3_64_intdigest(text)
+
+
 def url_key(host: str, rest: str) -> bytes:
     """The 16-byte key of a URL; `rest` is the URL without its host, which `web.url.cut` gives."""
     return half_key(host) + half_key(rest)

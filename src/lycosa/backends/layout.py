@@ -1,0 +1,72 @@
+"""What lies where in a crawl's directory, and over how many shards it is divided.
+
+DIR/shards.json     {"format": 1, "shards": N}; without it there is one shard
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from lycosa.errors import LycosaError
+
+SHARD, WARCS, TABLES, FEED, RECORDS, RANKS = "shard-00", "warc", "tables", "feed", "records", "ranks"
+REPARTITION = ".repartition"  # where a crawl is divided anew
+_FILE = "shards.json"
+_FORMAT = 1
+
+
+class LayoutBroken(LycosaError):
+    """What is noted of the shards of a directory cannot be read."""
+
+
+class _Noted(msgspec.Struct):
+    format: int
+    shards: int
+
+
+def shard_name(number: int) -> str:
+    return f"shard-{number:02d}"
+
+
+def warc_prefix(number: int) -> str:
+    """How the WARC files of a shard among others begin."""
+    return f"lycosa-{number:02d}"
+
+
+def shards_of(directory: Path) -> int:
+    """How many shards a crawl is divided into; 0 if there is none yet."""
+    try:
+        noted = msgspec.json.decode((directory / _FILE).read_bytes(), type=_Noted)
+    except FileNotFoundError:
+        return 1 if (directory / SHARD).is_dir() else 0
+    except (OSError, msgspec.MsgspecError) as error:
+        raise LayoutBroken(f"{directory / _FILE} cannot be read ({error}): restore a backup") from None
+    if noted.format > _FORMAT or noted.shards < 1:
+        raise LayoutBroken(f"{directory / _FILE} was written by a newer version of Lycosa: use that version")
+    return noted.shards
+
+
+def stores_of(directory: Path) -> list[Path]:
+    return [directory / shard_name(number) for number in range(shards_of(directory))]
+
+
+def note_shards(directory: Path, shards: int) -> None:
+    """Say how many there are: the old number or the new one, whatever happens. One is what is said by nothing."""
+    file = directory / _FILE
+    if shards == 1:
+        file.unlink(missing_ok=True)
+    else:
+        fresh = directory / f".{_FILE}.new"
+        with fresh.open("wb") as out:
+            out.write(msgspec.json.encode(_Noted(_FORMAT, shards)))
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.rename(file)
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,87 @@
+"""What a crawl is to do, checked before anything is opened: its seeds, and whether it may ask them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from lycosa import config
+from lycosa.backends.layout import SHARD, shards_of
+from lycosa.config import Settings
+from lycosa.crawl.processors import Processors
+from lycosa.crawl.processors import load as load_processors
+from lycosa.errors import BadInput, BadSetting
+from lycosa.web.addresses import OwnHosts
+from lycosa.web.scope import make_scope
+from lycosa.web.url import Normaliser, host_of, is_web, parse
+
+_OTHER_SCHEME = re.compile(r"(?!https?://)[a-z][a-z0-9+.\-]*:(?!\d+(?:/|$))", re.I)  # not the port of a bare name
+_MOST_PROCESSES = 64
+_HOSTS_OF_A_PROCESS = 50  # seed hosts that are worth a process
+
+
+def check_job(directory: Path, settings: Settings, named: Sequence[str]) -> tuple[dict[str, str], Processors]:
+    """The seeds that are named, as they are requested, with their normal forms. What cannot be crawled is said here."""
+    seeds = read_seeds(Normaliser(settings.urls.tracking, settings.urls.session), named)
+    _check_manners(settings, seeds)
+    make_scope(settings.crawl.scope, seeds.values(), settings.crawl.include, settings.crawl.exclude)
+    if not seeds and not (directory / SHARD).exists():
+        raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")
+    return seeds, load_processors(settings.crawl.processors)
+
+
+def _check_manners(settings: Settings, seeds: dict[str, str]) -> None:
+    """Hosts of others are crawled only by those who say who they are."""
+    if settings.agent.contact:
+        return
+    own = OwnHosts(settings.polite.own_hosts)
+    for url in seeds.values():
+        if not own.covers(host_of(url), None):
+            raise BadSetting(
+                f"{host_of(url)} is not one of polite.own_hosts, so its owner must be able to reach you: "
+                "give --contact URL, or set agent.contact"
+            )
+
+
+def write_settings(directory: Path, settings: Settings) -> None:
+    """Keep what is in force with the crawl: the old file or the new one, whole, whatever happens."""
+    file = directory / "lycosa.toml"
+    fresh = file.with_name(".lycosa.toml.new")
+    fresh.write_text(config.show(settings))
+    fresh.rename(file)
+
+
+def read_seeds(normal: Normaliser, seeds: Sequence[str]) -> dict[str, str]:
+    """Seeds as they are requested, and their normal forms."""
+    found: dict[str, str] = {}
+    for seed in seeds:
+        text = seed.strip()
+        if not text or text.startswith("#"):
+            continue
+        if _OTHER_SCHEME.match(text):
+            raise BadInput(f"{text!r} cannot be crawled: a seed is an http or https URL")
+        href = parse(text if "://" in text else f"https://{text}").partition("#")[0]
+        if not is_web(href):
+            raise BadInput(f"{text!r} cannot be crawled: a seed is an http or https URL")
+        found[href] = normal.of_href(href)
+    return found
+
+
+def choose_processes(directory: Path, settings: Settings, named: Sequence[str]) -> int:
+    """As many as the settings say, or the directory has; in a new one, what the seeds are worth."""
+    wanted = settings.crawl.processes
+    if wanted is not None:
+        if wanted > _MOST_PROCESSES:
+            raise BadSetting(f"crawl.processes cannot be {wanted}: {_MOST_PROCESSES} are the most, a core each is best")
+        return wanted
+    known = shards_of(directory)
+    if known:
+        return known
+    cores = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
+    if settings.crawl.scope == "web":
+        return cores
+    seeds = read_seeds(Normaliser(settings.urls.tracking, settings.urls.session), named)
+    hosts = {host_of(url) for url in seeds.values()}
+    return max(1, min(cores, -(-len(hosts) // _HOSTS_OF_A_PROCESS)))

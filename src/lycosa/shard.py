@@ -1,0 +1,126 @@
+"""A shard's process: `python -m lycosa.shard FD`, started by the supervisor and by nobody else.
+
+It crawls the hosts of its range, does what the supervisor says on the socket it is born with, and stops when that is
+closed: a shard never outlives its supervisor for long. Signals are the supervisor's business; it blocks them here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from lycosa import config
+from lycosa.backends.exchange_sockets import SocketExchange
+from lycosa.backends.orders import Close, Failed, Finish, Line, Look, Over, Request, Sight, Start, Stop, Told
+from lycosa.backends.system import keep_what_is_loaded
+from lycosa.crawl.company import Seat
+from lycosa.errors import LycosaError, is_disk_full
+from lycosa.wiring import Crawl
+
+_ORPHAN_S = 5.0  # for requests under way, when the supervisor is gone
+_NEVER_S = 3600.0
+
+
+class Shard:
+    def __init__(self, line: Line, job: Crawl) -> None:
+        self._line = line
+        self._job = job
+        self._closing: asyncio.Future[Close | None] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        orders = asyncio.create_task(self._obey())
+        try:
+            await self._job.run(lambda _: None, _NEVER_S, self._linger)
+            last = self._closing.result() if self._closing.done() else None
+            if last is not None:
+                self._job.set_state(last.state, last.elapsed_s)
+        finally:
+            orders.cancel()
+
+    async def _linger(self, ended: str) -> None:
+        """Others may still have questions: answer them until all have ended."""
+        self._line.send(Over(ended, dict(self._job.stats)))
+        await self._closing
+
+    async def _obey(self) -> None:
+        job = self._job
+        while (order := await self._line.receive()) is not None:
+            match order:
+                case Look(number):
+                    self._begin(self._look(number))
+                case Stop():
+                    job.loop.stop()
+                case Finish():
+                    job.loop.finish()
+                case Request(number, asked):
+                    self._line.send(self._told(number, asked))
+                case Close():
+                    self._close(order)
+        # The supervisor is gone. What is under way may end; if it does not, it is repeated another time.
+        asyncio.get_running_loop().call_later(_ORPHAN_S, os._exit, 1)
+        job.loop.stop()
+        self._close(None)
+
+    def _close(self, order: Close | None) -> None:
+        if not self._closing.done():
+            self._closing.set_result(order)
+
+    def _begin(self, answer: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(answer)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _look(self, number: int) -> None:
+        job, company = self._job, self._job.company
+        assert company is not None
+        if job.loop.is_idle:
+            is_short = job.loop.allowance.pages_left(0) <= 0 and job.frontier.has_queued
+            if not is_short:
+                await job.loop.allowance.give_back()
+            elif await job.loop.allowance.want_again():
+                job.loop.stir()
+        is_idle = job.loop.is_idle and company.outbox.unwritten == 0
+        activity = job.stats["requests"] + company.received + company.outbox.posted
+        self._line.send(Sight(number, is_idle, activity, dict(job.stats), job.active_hosts))
+
+    def _told(self, number: int, asked: dict[str, object]) -> Told:
+        try:
+            return Told(number, self._job.answer(asked))
+        except (LycosaError, ValueError) as error:
+            return Told(number, {}, str(error))
+
+
+async def serve(end: socket.socket) -> int:
+    line = await Line.on(end)
+    start = await line.receive()
+    if not isinstance(start, Start):
+        return 1
+    directory = Path(start.directory)
+    try:
+        exchange = SocketExchange(directory, start.own, start.shards, start.token)
+        seat = Seat(start.own, start.shards, exchange, start.ahead_s)
+        job = Crawl(directory, config.load(directory / "lycosa.toml"), start.seeds, seat=seat)
+        try:
+            keep_what_is_loaded()
+            await Shard(line, job).run()
+        finally:
+            job.close()
+    except LycosaError as error:
+        line.send(Failed(str(error), is_disk_full(error)))
+        await line.drain()
+        return 1
+    finally:
+        line.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(uvloop.run(serve(socket.socket(fileno=int(sys.argv[1])))))

@@ -1,0 +1,97 @@
+"""Redirects between hosts of different shards: rules that lie elsewhere, and where seeds lead."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from crawling import NameServer, naming
+from small_crawl import done, pages
+
+from lycosa.kit.keys import host_key, owner_of
+
+ADDRESS = "127.0.97.2"
+NAMES = [f"site{number}.lycosa.test" for number in range(40)]
+A, B, C = (next(name for name in NAMES if owner_of(host_key(name), 3) == own) for own in range(3))
+
+
+class Site:
+    """What each host answers, by path: a page, or where it leads."""
+
+    def __init__(self, answers: dict[tuple[str, str], str]) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, str]] = []
+        self.port = 0
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                path, [host] = head.split(" ")[1], re.findall(r"Host: ([^:\r]+)", head)
+                self.asked.append((host, path))
+                writer.write(self.answer(host, path))
+                await writer.drain()
+        writer.close()
+
+    def answer(self, host: str, path: str) -> bytes:
+        said = self.answers.get((host, path))
+        if said is None:
+            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        said = said.replace("PORT", str(self.port))
+        if said.startswith("http"):
+            return f"HTTP/1.1 302 Found\r\nLocation: {said}\r\nContent-Length: 0\r\n\r\n".encode()
+        kind = "text/plain" if "robots" in path else "text/html"
+        return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(said)}\r\n\r\n{said}".encode()
+
+
+@contextlib.asynccontextmanager
+async def serving(site: Site) -> AsyncIterator[None]:
+    server = await asyncio.start_server(site.talk, ADDRESS, 0)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield
+    finally:
+        server.close()
+
+
+async def crawl(site: Site, directory: Path, *seeds: str) -> None:
+    known = NameServer({})
+    known.wildcard = [ADDRESS]
+    async with serving(site), naming(known) as server:
+        settings = [f'network.nameservers=["{server}"]', 'polite.own_hosts=["lycosa.test", "127.0.0.0/8"]']
+        options = [part for setting in settings for part in ("-s", setting)]
+        named = [seed.replace("PORT", str(site.port)) for seed in seeds]
+        await done("crawl", *named, "--dir", str(directory), "--delay", "0s", "--processes", "3", *options)
+
+
+def test_rules_that_lie_on_a_host_of_another_shard_are_asked_for_and_obeyed(tmp_path: Path) -> None:
+    site = Site(
+        {
+            (A, "/robots.txt"): f"http://{B}:PORT/moved",
+            (B, "/moved"): f"http://{C}:PORT/robots-of-a",
+            (C, "/robots-of-a"): "User-agent: *\nDisallow: /secret\n",
+            (A, "/"): "<a href=/open>o</a> <a href=/secret>s</a>",
+            (A, "/open"): "open",
+            (A, "/secret"): "secret",
+        }
+    )
+    asyncio.run(crawl(site, tmp_path, f"http://{A}:PORT/"))
+    assert (A, "/open") in site.asked
+    assert (A, "/secret") not in site.asked
+    assert site.asked.index((C, "/robots-of-a")) < site.asked.index((A, "/"))
+
+
+def test_where_a_seed_leads_joins_the_scope_also_in_another_shard(tmp_path: Path) -> None:
+    site = Site(
+        {
+            (A, "/"): f"http://{B}:PORT/home",
+            (B, "/home"): "<a href=/next>n</a>",
+            (B, "/next"): "next",
+        }
+    )
+    asyncio.run(crawl(site, tmp_path, f"http://{A}:PORT/"))
+    fetched = {page["url"].split("/", 3)[3] for page in pages(tmp_path) if page["status"] == 200}
+    assert fetched == {"home", "next"}

@@ -1,0 +1,112 @@
+"""Budgets in blocks: nobody overdraws, and the last pages are not stuck."""
+
+from __future__ import annotations
+
+import asyncio
+
+from lycosa.backends.exchange_memory import Hub, MemoryExchange
+from lycosa.backends.memory import MemoryStore
+from lycosa.crawl.budget import WAIT, PageBudget
+from lycosa.crawl.messages import GiveBack, Grant
+from lycosa.crawl.shares import Ledger, Shares
+
+
+class Member:
+    """A shard that knows of budgets only."""
+
+    def __init__(self, hub: Hub, own: int, store: MemoryStore | None = None) -> None:
+        self.store = store or MemoryStore()
+        self.exchange = MemoryExchange(hub, own)
+        self.shares = Shares(self.store, self.exchange, own, 2)
+        self.exchange.listen(self)
+
+    def met(self, shard: int) -> None: ...
+    def lost(self, shard: int) -> None: ...
+    def take(self, shard: int, messages: list[tuple[int, object]]) -> None:
+        for number, message in messages:
+            if isinstance(message, Grant):
+                self.exchange.answer(shard, number, self.shares.ledger.grant(message.name, message.total))
+            elif isinstance(message, GiveBack):
+                self.shares.ledger.take_back(message.name, message.pages)
+                self.exchange.answer(shard, number, True)
+
+
+async def pair() -> tuple[Member, Member]:
+    hub = Hub()
+    members = Member(hub, 0), Member(hub, 1)
+    for member in members:
+        await member.exchange.start()
+    return members
+
+
+def test_a_ledger_never_grants_more_than_there_is() -> None:
+    store = MemoryStore()
+    granted = []
+    while block := Ledger(store, 2).grant("domain:a", 1_000):  # a new one each time: what was granted is on disk
+        granted.append(block)
+    assert sum(granted) == 1_000
+    assert granted == sorted(granted, reverse=True)
+    assert granted[-1] == 1
+    assert Ledger(store, 2).grant("domain:a", 1_010) > 0  # a larger budget goes on
+
+
+def test_pages_that_are_given_back_can_be_had_by_others() -> None:
+    async def run() -> None:
+        members = await pair()
+        while not all(member.shares.is_spent("crawl") for member in members):
+            for member in members:
+                await member.shares.want_again("crawl", 10) if not member.shares.is_spent("crawl") else None
+        granted = [member.shares.granted("crawl") for member in members]
+        assert sum(granted) == 10
+        await members[0].shares.give_back("crawl", used=1)
+        assert members[0].shares.granted("crawl") == 1
+        got = 0
+        while await members[1].shares.want_again("crawl", 10):
+            got += 1
+        assert sum(member.shares.granted("crawl") for member in members) == 10
+
+    asyncio.run(run())
+
+
+def test_without_the_owner_nothing_is_granted_and_hosts_wait() -> None:
+    async def run() -> None:
+        hub = Hub()
+        alone = [Member(hub, own) for own in (0, 1)]
+        budgets = [PageBudget(member.store, 5, None, member.shares) for member in alone]
+        said = sorted(str(budget.hold("www.example.org")) for budget in budgets)
+        assert said == ["None", WAIT]  # the owner has its own block, the other has to wait
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+
+def test_hosts_of_one_domain_in_two_shards_share_one_budget() -> None:
+    async def run() -> None:
+        members = await pair()
+        budgets = [PageBudget(member.store, 7, None, member.shares) for member in members]
+        taken, refused = 0, 0
+        while refused < 2:
+            refused = 0
+            for member, budget in zip(members, budgets, strict=True):
+                said = budget.hold("a.example.org")
+                if said is None:
+                    member.store.write(budget.release("a.example.org", True))
+                    taken += 1
+                refused += said == "budget.domain"
+            await asyncio.sleep(0)
+        assert taken == 7
+
+    asyncio.run(run())
+
+
+def test_what_was_granted_is_known_after_a_crash_and_no_more_than_that() -> None:
+    async def run() -> None:
+        members = await pair()
+        for member in members:
+            await member.shares.want_again("crawl", 100)
+        granted = [member.shares.granted("crawl") for member in members]
+        hub = Hub()
+        again = [Member(hub, own, member.store) for own, member in enumerate(members)]
+        assert [member.shares.granted("crawl") for member in again] == granted
+
+    asyncio.run(run())
