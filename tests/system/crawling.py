@@ -241,7 +241,8 @@ def _begin(arguments: list[str]) -> None:
     if nameserver:
         asking = partial(Resolver, now=HastyClock(world).now, nameservers=[nameserver], timeout_s=0.2)
         wiring.Resolver = lambda **_: asking()  # type: ignore[assignment,misc]
-    run(arguments[mark + 1 :])
+    # In one process: the others would live in the world as it is.
+    run([*arguments[mark + 1 :], "--processes", "1"])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 from crawling import NameServer, naming
 from small_crawl import done, pages
@@ -35,6 +36,8 @@ class Site:
                 writer.write(self.answer(host, path))
                 await writer.drain()
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
 
     def answer(self, host: str, path: str) -> bytes:
         said = self.answers.get((host, path))
@@ -49,12 +52,19 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def serving(site: Site) -> AsyncIterator[None]:
-    server = await asyncio.start_server(site.talk, ADDRESS, 0)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(cast("asyncio.Task[None]", asyncio.current_task()))
+        await site.talk(reader, writer)
+
+    server = await asyncio.start_server(talk, ADDRESS, 0)
     site.port = server.sockets[0].getsockname()[1]
     try:
         yield
     finally:
         server.close()
+        await asyncio.gather(*tasks)
 
 
 async def crawl(site: Site, directory: Path, *seeds: str) -> None:

@@ -98,11 +98,11 @@ class Frontier:
     # -- offering ------------------------------------------------------------------------------------------------------
 
     def offer(self, candidates: Iterable[Candidate], now: float, noted: Iterable[Change] = ()) -> int:
-        """Queue the URLs that are new, with what else is `noted` in the same batch; how many were."""
+        """Queue the URLs that are new, with what else is `noted` here in the same batch; how many were."""
         changes, away = list(noted), list[Away]()
         count = self._take_in(candidates, now, changes, away)
         if self._outbox is not None:
-            changes = self._outbox.route(away, changes)
+            changes += self._outbox.route(away, ())  # what is noted stays: it may have come from others
         if changes:
             self._store.write([*changes, *self._bookkeeping()])
         return count
