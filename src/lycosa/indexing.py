@@ -26,6 +26,7 @@ from lycosa.backends.tantivy_index import IndexBusy, IndexTrouble, IndexWriter
 from lycosa.backends.tantivy_view import TantivyReader
 from lycosa.crawl.feed import settled_to
 from lycosa.errors import LycosaError
+from lycosa.ports import Ranks
 from lycosa.search.engine import Search
 from lycosa.search.index import Positions
 from lycosa.search.intake import Intake
@@ -154,9 +155,9 @@ def _clamped(directory: Path, positions: Positions) -> Positions:
     return clamped
 
 
-def open_search(directory: Path) -> Search:
+def open_search(directory: Path, ranks: Callable[[], Ranks | None] = lambda: None) -> Search:
     """The index as it is, for questions; it follows what others commit."""
-    return Search(TantivyReader(directory / INDEX))
+    return Search(TantivyReader(directory / INDEX), ranks)
 
 
 # -- keeping up with a crawl ------------------------------------------------------------------------------------------
@@ -256,7 +257,10 @@ def main() -> None:
     for sign in (signal.SIGINT, signal.SIGTERM):  # meant for the crawl, which will close our input
         signal.signal(sign, signal.SIG_IGN)
     os.nice(5)
-    follow(Path(sys.argv[1]))
+    try:
+        follow(Path(sys.argv[1]))
+    except (LycosaError, OSError) as error:
+        sys.exit(f"lycosa: the index was not kept up: {error}")
 
 
 if __name__ == "__main__":

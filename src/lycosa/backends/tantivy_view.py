@@ -43,8 +43,9 @@ from lycosa.search.weights import Weights
 _MOST_LANGUAGES = 12  # whose forms of a word are tried
 _FEW_WORDS = 3  # so many are all required, if that finds enough
 _ENOUGH = 10
-_NEAR = 6  # words between two that count as near
-_MOST_ANCHORS = 100
+_NEAR = 2  # other words may stand between two that count as near
+_MOST_PAIRED = 5_000  # pages that the rarer of two words is on, at most
+_MOST_ANCHORS = 30
 _FIELDS = ("title", "headings", "url")
 _FACTS = ("host", "rest", "fetched_at", "until", "simhash", "title_hash", "label", "facts")
 
@@ -297,10 +298,12 @@ class TantivyView:
         ]
         pairs = []
         for first, second in pairwise(words):
-            if first.forms[0] != second.forms[0]:
-                for one, other in ((first, second), (second, first)):
-                    near = Q.phrase_query(self._schema, "body", [one.forms[0], other.forms[0]], slop=_NEAR)
-                    pairs.append(Q.boost_query(near, weights.pair))
+            one, other = first.forms[0], second.forms[0]
+            # Two words that are on every other page are near each other on most: that says little and costs much.
+            rarer = min(self._searcher.doc_freq("body", one), self._searcher.doc_freq("body", other))
+            if one != other and 0 < rarer <= _MOST_PAIRED:
+                near = Q.phrase_query(self._schema, "body", [one, other], slop=_NEAR)
+                pairs.append(Q.boost_query(near, weights.pair))
         return pairs
 
     # -- filters -------------------------------------------------------------------------------------------------------

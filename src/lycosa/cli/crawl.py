@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -27,6 +28,7 @@ from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
+from lycosa.indexing import following
 from lycosa.wiring import SHARD, Crawl
 
 _ROOM_S = 2.0  # how often a full disk is looked at
@@ -95,16 +97,17 @@ def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaErro
 
 def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json: bool) -> None:
     before_s = _elapsed_before(directory)
-    job = Crawl(directory, settings, named)
-    try:
+    with contextlib.ExitStack() as parts:
+        job = Crawl(directory, settings, named)
+        if settings.search.index:
+            parts.enter_context(following(directory))  # left last: when all that was written can be found
+        parts.callback(job.close)
         started, before = time.monotonic(), Counter(job.frontier.stats)
         keep_what_is_loaded()
         ended = uvloop.run(_run(job))
         elapsed_s = time.monotonic() - started
         job.set_state(ended, before_s + elapsed_s)
         summary = summarise(job.frontier.stats, ended, elapsed_s, job.frontier.active_hosts, before["fetched"])
-    finally:
-        job.close()
     if ended == "finished" and job.frontier.stats["requests"] == before["requests"]:
         click.echo("lycosa: nothing was left to do; new seeds or a larger --max-pages go on", err=True)
     if as_json:

@@ -2,7 +2,8 @@
 
 In this order, so that a crash loses nothing that others need and running again ends what was begun: bodies that other
 URLs share are written again under those; one batch changes the store and records what is left to do; the bytes in WARC
-files are overwritten; tables are written again without the rows; the record of what is left to do goes.
+files are overwritten; tables are written again without the rows; the record of what is left to do goes. At last the
+index is built anew from those tables.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from lycosa.crawl.claims import Claim
 from lycosa.crawl.feed import Feed, settled_to
 from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished
 from lycosa.errors import BadInput, BadUrl
+from lycosa.indexing import INDEX, catch_up
 from lycosa.web.url import Normaliser
 from lycosa.wiring import FEED, RECORDS, SHARD, TABLES, WARCS
 
@@ -59,6 +61,9 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
         done = _Eraser(directory, store, normal).forget(target)
     finally:
         store.close()
+    if (directory / INDEX).is_dir():
+        # Deleted documents stay in the files of an index until they are merged: only building it anew purges them.
+        catch_up(directory, rebuild=True)
     if as_json:
         click.echo(json.dumps({"forgotten": target.name, **done._asdict()}))
         return

@@ -21,7 +21,7 @@ import numpy as np
 
 from lycosa.ports import Ranks
 from lycosa.search.answer import DEEPEST, MOST_RESULTS, Answer, Facet, Facets, Request, Result
-from lycosa.search.fold import Folded, fold
+from lycosa.search.fold import Folded, Page, fold
 from lycosa.search.index import Candidates, Floats, Reader, Stored, Term, View
 from lycosa.search.language import read_code
 from lycosa.search.query import LONGEST, Query, read_query, read_site
@@ -104,7 +104,7 @@ class Search:
             return Answer(query=request.query, total=0, took_ms=0.0, results=[], generation=view.generation)
         terms = view.terms(query)
         ranked = self._rank(view, ranks, query, terms, request)
-        shown = ranked.folded.places[request.offset : request.offset + request.limit]
+        shown = ranked.folded.places
         kept = view.stored([ranked.found.handles[place] for place in shown])
         results = [
             self._result(view, ranked, place, stored, terms, request) for place, stored in zip(shown, kept, strict=True)
@@ -116,7 +116,7 @@ class Search:
             results=results,
             facets=self._facets(view, ranked.found),
             suggestion=self._suggestion(view, request.query, query, terms, ranked.total),
-            more=len(ranked.folded.places) > request.offset + request.limit,
+            more=ranked.folded.more,
             generation=view.generation,
         )
 
@@ -129,7 +129,7 @@ class Search:
         if not query.wanted:  # nothing to match: what is important and new comes first
             score = scores(np.ones(len(score)), told, self._weights)
         order = [int(place) for place in np.lexsort((found.hosts, -score)) if found.until[place] > now][:DEEPEST]
-        folded = fold(order, found.hosts, found.simhash, request.fold, request.limit)
+        folded = fold(order, found.hosts, found.simhash, request.fold, Page(request.offset, request.limit))
         return _Ranked(query, found, total, score, told, folded)
 
     def _result(

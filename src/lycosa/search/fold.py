@@ -6,6 +6,7 @@ the same hosts follow: a search within one site loses nothing. What one page lef
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,35 +16,43 @@ from lycosa.search.index import Integers
 
 
 class Folded(NamedTuple):
-    places: list[int]  # of the candidates, as they are shown
+    places: list[int]  # of the candidates, as they are shown on this page
     also: dict[int, int]  # how many more of the same there are
+    more: bool  # is there another page?
 
 
-def fold(order: list[int], hosts: Integers, simhash: Integers, per_host: int, limit: int) -> Folded:
-    """`order` is the candidates by rank; `limit` is the length of a page of results."""
+class Page(NamedTuple):
+    offset: int
+    limit: int
+
+
+def fold(order: list[int], hosts: Integers, simhash: Integers, per_host: int, page: Page) -> Folded:
+    """One page of results; `order` is the candidates by rank."""
+    end = page.offset + page.limit
     if per_host <= 0:
-        return Folded(order, {})
-    kept, also = _without_copies(order, simhash)
+        return Folded(order[page.offset : end], {}, len(order) > end)
+    left, also = _without_copies(order, simhash)
+    names = hosts.tolist()
     shown: list[int] = []
-    left = kept
-    while left:
-        page, left = _fill(left, hosts, per_host, limit)
-        of_host = {int(hosts[place]): place for place in reversed(page)}
-        for place in left:
-            first = of_host.get(int(hosts[place]))
-            if first is not None:
-                also[first] = also.get(first, 0) + 1
-        shown += page
-    return Folded(shown, also)
+    while left and len(shown) < end:
+        # An offset within a page is as good as any: what comes before it fills pages of its own.
+        limit = page.limit if len(shown) >= page.offset else min(page.limit, page.offset - len(shown))
+        filled, left = _fill(left, names, per_host, limit)
+        shown += filled
+    result = shown[page.offset : end]
+    waiting = Counter([names[place] for place in left])
+    for place in result:
+        also[place] = also.get(place, 0) + waiting.pop(names[place], 0)
+    return Folded(result, also, bool(left))
 
 
-def _fill(left: list[int], hosts: Integers, per_host: int, limit: int) -> tuple[list[int], list[int]]:
+def _fill(left: list[int], names: list[int], per_host: int, limit: int) -> tuple[list[int], list[int]]:
     counts: dict[int, int] = {}
     page, over = [], []
     for at, place in enumerate(left):
-        host = int(hosts[place])
-        if counts.get(host, 0) < per_host:
-            counts[host] = counts.get(host, 0) + 1
+        count = counts.get(names[place], 0)
+        if count < per_host:
+            counts[names[place]] = count + 1
             page.append(at)
             if len(page) == limit:
                 break
@@ -57,15 +66,20 @@ def _fill(left: list[int], hosts: Integers, per_host: int, limit: int) -> tuple[
 def _without_copies(order: list[int], simhash: Integers) -> tuple[list[int], dict[int, int]]:
     """Every candidate that is not nearly the same as a better one, and how many are nearly the same as it."""
     prints = simhash[order]
+    near = np.bitwise_count(prints[:, None] ^ prints[None, :]) <= RADIUS
+    near &= (prints != 0)[:, None] & (prints != 0)[None, :]
+    has_better = np.tril(near, -1).any(axis=1)
+    if not has_better.any():
+        return order, {}
     kept: list[int] = []
     also: dict[int, int] = {}
-    known = np.zeros(len(order), np.uint64)
+    is_kept = np.zeros(len(order), np.bool_)
     for at, place in enumerate(order):
-        near = np.flatnonzero(np.bitwise_count(known[: len(kept)] ^ prints[at]) <= RADIUS) if prints[at] else ()
-        first = next((kept[each] for each in near if known[each]), None)
-        if first is None:
-            known[len(kept)] = prints[at]
-            kept.append(place)
-        else:
+        better = np.flatnonzero(near[at, :at] & is_kept[:at]) if has_better[at] else ()
+        if len(better):
+            first = order[int(better[0])]
             also[first] = also.get(first, 0) + 1
+        else:
+            is_kept[at] = True
+            kept.append(place)
     return kept, also

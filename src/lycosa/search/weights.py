@@ -23,7 +23,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     url: float = 0.2
     anchor: float = 0.4
     tie: float = 0.2  # of each field that is not the best one
-    pair: float = 0.1  # two neighbours of the query near each other in the body
+    pair: float = 0.2  # two neighbours of the query near each other in the body
     # Signals.
     page_rank: float = 0.2
     host_rank: float = 0.1
