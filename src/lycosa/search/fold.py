@@ -15,6 +15,9 @@ from lycosa.kit.simhash import RADIUS
 from lycosa.search.index import Integers
 
 
+_NOBODY = np.zeros(0, np.intp)
+
+
 class Folded(NamedTuple):
     places: list[int]  # of the candidates, as they are shown on this page
     also: dict[int, int]  # how many more of the same there are
@@ -75,7 +78,7 @@ def _without_copies(order: list[int], simhash: Integers) -> tuple[list[int], dic
     also: dict[int, int] = {}
     is_kept = np.zeros(len(order), np.bool_)
     for at, place in enumerate(order):
-        better = np.flatnonzero(near[at, :at] & is_kept[:at]) if has_better[at] else ()
+        better = np.flatnonzero(near[at, :at] & is_kept[:at]) if has_better[at] else _NOBODY
         if len(better):
             first = order[int(better[0])]
             also[first] = also.get(first, 0) + 1

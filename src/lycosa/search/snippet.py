@@ -6,15 +6,17 @@ what looks right is stemmed to be sure. The window with the rarest of the words,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lycosa.search.index import Term
 
 LENGTH = 240  # characters
-_MOST_HITS = 60  # of one word that are looked at
+_MOST_HITS = 40  # of one word that are looked at
 _LEAST_PREFIX = 3
-_LONGEST_WORD = 64
+_REST = re.compile(r"[^\W_]{1,64}")  # of a word
+_SPACE = re.compile(r"\s")
 Stem = Callable[[str], str]
 Range = tuple[int, int]
 
@@ -51,8 +53,8 @@ def highlight(text: str, terms: Sequence[Term], stem: Stem) -> list[Range]:
 
 def find_words(text: str, terms: Sequence[Term], stem: Stem) -> list[_Hit]:
     lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters grow when they are lowered, and places would not fit
-        lowered = "".join([letter.lower() if len(letter.lower()) == 1 else letter for letter in text])
+    if len(lowered) != len(text):  # one letter grows when it is lowered, and places would not fit
+        lowered = text.replace("\u0130", "I").lower()
     hits: list[_Hit] = []
     for number, term in enumerate(terms):
         hits += _hits_of(lowered, number, term, stem)
@@ -74,8 +76,8 @@ def _hits_of(lowered: str, number: int, term: Term, stem: Stem) -> list[_Hit]:
         if is_pair:
             found.append(_Hit(at, end, number))
         elif not at or not lowered[at - 1].isalnum():
-            while end < len(lowered) and lowered[end].isalnum() and end - at < _LONGEST_WORD:
-                end += 1
+            rest = _REST.match(lowered, end)
+            end = rest.end() if rest else end
             word = lowered[at:end]
             if word == term.word or stem(word) in term.forms:
                 found.append(_Hit(at, end, number))
@@ -134,7 +136,7 @@ def _told(shown: str, marks: list[Range], before: bool, after: bool) -> Snippet:
     bare = shown.lstrip()
     cut = len(shown) - len(bare)
     bare = bare.rstrip()
-    flat = "".join([" " if letter.isspace() else letter for letter in bare])
+    flat = _SPACE.sub(" ", bare)
     lead, tail = "… " if before else "", " …" if after else ""
     room = [(max(0, start - cut) + len(lead), end - cut + len(lead)) for start, end in marks if end > cut]
     if "  " in flat:
