@@ -316,12 +316,8 @@ class TantivyView:
             made.append(_filter(_any([self._term("language", name) for name in query.languages])))
         if query.after is not None or query.before is not None:
             lower = max(0, math.ceil(query.after)) if query.after is not None else None
-            upper = max(0, math.floor(query.before)) if query.before is not None else None
-            made.append(
-                _filter(
-                    Q.range_query(self._schema, "fetched_at", FieldType.Unsigned, lower, upper, include_upper=False)
-                )
-            )
+            upper = max(0, math.ceil(query.before) - 1) if query.before is not None else None
+            made.append(_filter(Q.range_query(self._schema, "fetched_at", FieldType.Unsigned, lower, upper)))
         made += [(Occur.MustNot, self._site(site)) for site in query.unwanted_sites]
         for term in query.unwanted:
             fields = ("title", "headings", "body") if term.where == "text" else (term.where,)

@@ -14,7 +14,6 @@ import numpy as np
 from lycosa.kit.simhash import RADIUS
 from lycosa.search.index import Integers
 
-
 _NOBODY = np.zeros(0, np.intp)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from lycosa.search.anchors import Anchors
 from lycosa.search.index import Entry, Positions, Writer
 from lycosa.search.language import language_of
-from lycosa.web.directives import Directives, read_directives
+from lycosa.web.directives import Directives, read_told
 from lycosa.web.domains import is_address, registered_domain
 from lycosa.web.url import cut
 
@@ -103,7 +103,7 @@ def key_of(url: str) -> bytes:
 @lru_cache(256)
 def directives_of(told: str | None) -> Directives:
     """From the words in which the table has them."""
-    return read_directives("", {"robots": told}) if told else Directives()
+    return read_told(told) if told else Directives()
 
 
 @lru_cache(4096)

@@ -31,6 +31,7 @@ _SCRIPTS = (
     (re.compile("[\u0b80-\u0bff]"), ("ta",)),
     (re.compile("[\u0e00-\u0e7f]"), ("th",)),
 )
+_FOREIGN = re.compile("[^\0-\u02ff\u1e00-\u2fff]")  # letters that are not Latin; one look saves ten
 _SHARE = 0.2  # of a text that a script needs to be its script
 _NONE = (0.0, "")
 _OTHERS = frozenset(language for _, languages in _SCRIPTS for language in languages)
@@ -52,7 +53,11 @@ def language_of(text: str, claimed: str | None = None) -> str:
     said = read_code(claimed)
     start = _SKIP if len(text) > 2 * _SAMPLE else 0
     sample = text[start : start + _SAMPLE]
-    if not sample.isascii() and (found := _by_script(sample)):
+    if (
+        not sample.isascii()
+        and len(_FOREIGN.findall(sample)) > _SHARE / 2 * len(sample)
+        and (found := _by_script(sample))
+    ):
         return found
     votes = _votes(sample)
     (most, first), (second, _) = (*sorted([(count, name) for name, count in votes.items()])[:-3:-1], _NONE, _NONE)[:2]

@@ -138,7 +138,8 @@ def _told(shown: str, marks: list[Range], before: bool, after: bool) -> Snippet:
     bare = bare.rstrip()
     flat = _SPACE.sub(" ", bare)
     lead, tail = "… " if before else "", " …" if after else ""
-    room = [(max(0, start - cut) + len(lead), end - cut + len(lead)) for start, end in marks if end > cut]
+    inside = [(max(0, start - cut), min(end - cut, len(flat))) for start, end in marks]
+    room = [(start + len(lead), end + len(lead)) for start, end in inside if start < end]
     if "  " in flat:
         return _squeezed(lead + flat + tail, room)
     return Snippet(lead + flat + tail, _merged(room))
