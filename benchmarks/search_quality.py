@@ -199,9 +199,8 @@ def main() -> int:
             else:
                 search = open_search(crawl(collection, Path(scratch)))
             quality = ask(collection, search)
-        print(
-            f"{collection.name}: nDCG@10 {quality.ndcg_10:.4f}, recall@100 {quality.recall_100:.4f}, {quality.queries} queries"
-        )
+        figures = f"nDCG@10 {quality.ndcg_10:.4f}, recall@100 {quality.recall_100:.4f}"
+        print(f"{collection.name}: {figures}, {quality.queries} queries", flush=True)
     return 0
 
 

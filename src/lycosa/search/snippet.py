@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from lycosa.search.index import Term
 
 LENGTH = 240  # characters
-_MOST_HITS = 40  # of one word that are looked at
+_MOST_HITS = 12  # of one word that are looked at
 _LEAST_PREFIX = 3
 _REST = re.compile(r"[^\W_]{1,64}")  # of a word
 _SPACE = re.compile(r"\s")
@@ -40,10 +41,10 @@ def make_snippet(text: str, terms: Sequence[Term], stem: Stem, most: int | None)
     hits = find_words(text, terms, stem)
     start = _best_start(hits, terms, length) if hits else 0
     start, end = _trim(text, start, length)
-    shown = text[start:end]
     before, after = start > 0, end < len(text)
-    marks = [(hit.start - start, hit.end - start) for hit in hits if hit.start >= start and hit.end <= end]
-    return _told(shown, marks, before and length > 20, after and length > 20)
+    # Looked for again: of a common word only the first few places in the whole text are known.
+    marks = highlight(text[start:end], terms, stem)
+    return _told(text[start:end], marks, before and length > 20, after and length > 20)
 
 
 def highlight(text: str, terms: Sequence[Term], stem: Stem) -> list[Range]:
@@ -62,15 +63,10 @@ def find_words(text: str, terms: Sequence[Term], stem: Stem) -> list[_Hit]:
 
 
 def _hits_of(lowered: str, number: int, term: Term, stem: Stem) -> list[_Hit]:
-    prefix = _common_start([term.word, *term.forms])
-    # Pairs of characters that are no words of their own stand inside of runs.
-    is_pair = not term.word.isascii() and len(term.word) <= 2 and not term.word[0].islower()
-    if not is_pair and len(prefix) < min(_LEAST_PREFIX, len(term.word)):
-        prefix = term.word
+    prefix, is_pair = _sought(term)
     found: list[_Hit] = []
-    at = lowered.find(prefix)
-    tries = 0
-    while at >= 0 and len(found) < _MOST_HITS and tries < 5 * _MOST_HITS:
+    at, tries = lowered.find(prefix), 0
+    while at >= 0 and len(found) < _MOST_HITS and tries < 4 * _MOST_HITS:
         tries += 1
         end = at + len(prefix)
         if is_pair:
@@ -85,12 +81,14 @@ def _hits_of(lowered: str, number: int, term: Term, stem: Stem) -> list[_Hit]:
     return found
 
 
-def _common_start(words: Sequence[str]) -> str:
-    first, last = min(words), max(words)
-    for at, letter in enumerate(first):
-        if at >= len(last) or last[at] != letter:
-            return first[:at]
-    return first
+@lru_cache(1024)
+def _sought(term: Term) -> tuple[str, bool]:
+    """The letters that every form of a word begins with, and whether it is a pair of characters inside of a run."""
+    is_pair = not term.word.isascii() and len(term.word) <= 2 and not term.word[0].islower()
+    first, last = min(term.word, *term.forms), max(term.word, *term.forms)
+    same = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    prefix = first[:same]
+    return (prefix if is_pair or len(prefix) >= min(_LEAST_PREFIX, len(term.word)) else term.word), is_pair
 
 
 def _best_start(hits: list[_Hit], terms: Sequence[Term], length: int) -> int:
