@@ -38,6 +38,15 @@ from lycosa.search.weights import PRESETS, SHIPPED, Weights
 _LINKS_A_PAGE = 500
 _NO_SIGNALS = ("page_rank", "host_rank", "title_match", "host_match", "homepage", "quality", "freshness", "spam")
 
+_TRIED = {
+    "title": (0.0, 0.3, 0.4, 0.5, 1.0, 2.0, 5.0),
+    "headings": (0.0, 0.3, 0.5, 1.0, 2.0),
+    "url": (0.0, 0.2, 1.0),
+    "anchor": (0.0, 0.2, 0.4, 1.0),
+    "tie": (0.0, 0.2, 1.0),
+    "pair": (0.0, 0.1, 0.2, 0.5, 1.0),
+}
+
 
 # -- a collection as a web --------------------------------------------------------------------------------------------
 
@@ -98,29 +107,31 @@ def crawl(collection: Collection, scratch: Path) -> Path:
 # -- measuring --------------------------------------------------------------------------------------------------------
 
 
-def ask(collection: Collection, search: Search) -> Quality:
+def ask(collection: Collection, search: Search, limit: int = 100) -> Quality:
     """Queries of collections are sentences: their quotes are no operators."""
 
     def answer(text: str) -> list[str]:
         plain = text.replace('"', " ").replace("-", " ").replace(":", " ")
-        found = search.search(Request(query=plain, limit=100, fold=2)).results
+        found = search.search(Request(query=plain, limit=limit)).results
         numbers = [result.url.rpartition("/")[2].removesuffix(".html") for result in found]
         return [collection.documents[int(number)].id for number in numbers if number.isdigit()]
 
     return measure(collection, answer)
 
 
-def quick_index(collection: Collection, directory: Path) -> Path:
-    """As a crawl would have it, without one."""
+def quick_index(collection: Collection, directory: Path, is_bare: bool = False) -> Path:
+    """As a crawl would have it, without one; a bare page says its title nowhere but in its title."""
     index = IndexWriter(directory)
     intake = Intake(index, 0.0)
     for number, document in enumerate(collection.documents):
-        url, text = f"http://127.0.0.1/{number}.html", f"{document.title}\n{document.text}"
+        url = f"http://127.0.0.1/{number}.html"
+        text = document.text if is_bare else f"{document.title}\n{document.text}"
         fingerprint = simhash(text) if text.count(" ") >= 50 else None
         page = PageSeen(url, "127.0.0.1", 1e9, "fetched", document.title, "en", text, fingerprint)
-        page.headings = document.title
+        page.headings = None if is_bare else document.title
         intake.page(page)
-        intake.links("http://127.0.0.1/", [(url, "a", "", document.title, None)])
+        if not is_bare:
+            intake.links("http://127.0.0.1/", [(url, "a", "", document.title, None)])
     intake.commit({"shard-00": 1})
     index.close()
     return directory
@@ -129,10 +140,8 @@ def quick_index(collection: Collection, directory: Path) -> Path:
 def tried_weights() -> dict[str, Weights]:
     """Each row of the tables: one thing changed, all else as shipped."""
     changed: dict[str, dict[str, float]] = {"as shipped": {}}
-    for field in ("title", "headings", "url", "anchor", "tie", "pair"):
-        for value in (0.0, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0):
-            if value != getattr(SHIPPED, field) and (field not in ("tie", "pair") or value <= 1):
-                changed[f"{field} {value:g}"] = {field: value}
+    for field, values in _TRIED.items():
+        changed |= {f"{field} {value:g}": {field: value} for value in values if value != getattr(SHIPPED, field)}
     changed["no signals"] = dict.fromkeys(_NO_SIGNALS, 0.0)
     changed["body alone"] = dict.fromkeys(("title", "headings", "url", "anchor", "pair"), 0.0)
     tried = {name: msgspec.structs.replace(SHIPPED, **values) for name, values in changed.items()}
@@ -141,12 +150,17 @@ def tried_weights() -> dict[str, Weights]:
 
 def show_weights(collections: list[Collection]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        readers = [TantivyReader(quick_index(each, Path(scratch) / each.name)) for each in collections]
-        print("| | " + " | ".join(each.name for each in collections) + " |\n|---|" + "---|" * len(collections))
+        sets = [
+            (f"{each.name}{', bare' if is_bare else ''}", each, is_bare)
+            for each in collections
+            for is_bare in (False, True)
+        ]
+        readers = [TantivyReader(quick_index(each, Path(scratch) / name, is_bare)) for name, each, is_bare in sets]
+        print("| | " + " | ".join(name for name, _, _ in sets) + " |\n|---|" + "---|" * len(sets))
         for name, weights in tried_weights().items():
             figures = [
-                ask(each, Search(reader, weights=weights)).ndcg_10
-                for each, reader in zip(collections, readers, strict=True)
+                ask(each, Search(reader, weights=weights), limit=10).ndcg_10
+                for (_, each, _), reader in zip(sets, readers, strict=True)
             ]
             print(f"| {name} | " + " | ".join(f"{figure:.3f}" for figure in figures) + " |", flush=True)
 

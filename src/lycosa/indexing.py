@@ -126,6 +126,17 @@ def _catch_up(directory: Path, progress: Progress) -> int:
     return indexer.pages
 
 
+def drop_index(directory: Path) -> None:
+    """Remove the index, if there is one; whoever writes it is waited for."""
+    while (directory / INDEX).is_dir():
+        try:
+            with tantivy_index.writing(directory / INDEX):
+                tantivy_index.clear(directory / INDEX)
+            return
+        except IndexBusy:
+            time.sleep(_POLL_S)
+
+
 def is_behind(directory: Path) -> bool:
     """Is there anything that the index does not have? Cheap enough to be asked before every search."""
     place = directory / INDEX

@@ -23,6 +23,7 @@ from lycosa.search.weights import Weights
 
 _ENOUGH = 10  # pages; with fewer, not all words are required
 _MOST_ANCHORS = 30  # pages that gain by the words of links to them
+_MANY = 100  # pages; with as many, none is missed that has not the words itself
 _ADDED = 10  # the best of those, even if the page itself has not the words
 _LOW = np.uint64(255)
 
@@ -119,7 +120,7 @@ class TantivyView:
         total = _count(result)
         anchored = self._anchored(build) if weights.anchor and build.scored else {}
         keys = _keys(self._searcher, handles)
-        missing = set(list(anchored)[:_ADDED]) - set(keys)
+        missing = set(list(anchored)[:_ADDED]) - set(keys) if total < _MANY else ()
         if missing:
             named = Q.const_score_query(Q.term_set_query(self._schema, "key", [key.hex() for key in missing]), 0.0)
             loose: Clause = (Occur.Should, build.text(weights, is_strict=False))

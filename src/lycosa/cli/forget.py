@@ -1,9 +1,9 @@
 """`lycosa forget`: remove a page or a host, for its owner or the law, and see to it that it does not come back.
 
-In this order, so that a crash loses nothing that others need and running again ends what was begun: bodies that other
-URLs share are written again under those; one batch changes the store and records what is left to do; the bytes in WARC
-files are overwritten; tables are written again without the rows; the record of what is left to do goes. At last the
-index is built anew from those tables.
+In this order, so that a crash loses nothing that others need and running again ends what was begun: the index goes;
+bodies that other URLs share are written again under those; one batch changes the store and records what is left to do;
+the bytes in WARC files are overwritten; tables are written again without the rows; the record of what is left to do
+goes; the index is built anew from those tables.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lycosa.crawl.claims import Claim
 from lycosa.crawl.feed import Feed, settled_to
 from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished
 from lycosa.errors import BadInput, BadUrl
-from lycosa.indexing import INDEX, catch_up
+from lycosa.indexing import INDEX, catch_up, drop_index
 from lycosa.web.url import Normaliser
 from lycosa.wiring import FEED, RECORDS, SHARD, TABLES, WARCS
 
@@ -56,13 +56,15 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
     target = Target(url=normal(what)) if is_url else Target(host=host_name(what))
     if not yes:
         click.confirm(f"Forget {printable(target.name)}? This cannot be undone", abort=True, err=True)
+    has_index = (directory / INDEX).is_dir()
     store = RocksStore(directory / SHARD)
     try:
+        # Documents that are deleted stay in the files of an index until those are merged: so all of it goes.
+        drop_index(directory)
         done = _Eraser(directory, store, normal).forget(target)
     finally:
         store.close()
-    if (directory / INDEX).is_dir():
-        # Deleted documents stay in the files of an index until they are merged: only building it anew purges them.
+    if has_index:
         catch_up(directory, rebuild=True)
     if as_json:
         click.echo(json.dumps({"forgotten": target.name, **done._asdict()}))

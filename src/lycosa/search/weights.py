@@ -18,7 +18,7 @@ import msgspec
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     # Words, in units of a word in the body.
     body: float = 1.0
-    title: float = 0.5
+    title: float = 0.4
     headings: float = 0.3
     url: float = 0.2
     anchor: float = 0.4
