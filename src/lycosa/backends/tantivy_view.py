@@ -80,6 +80,7 @@ class TantivyView:
         ordered = [name for name, _ in sorted(found, key=lambda each: -each[1])]
         self.languages = [name for name in ordered if name]
         self._lexicon = Lexicon(ordered)
+        self._last: tuple[Query, Builder] | None = None
 
     # -- words ---------------------------------------------------------------------------------------------------------
 
@@ -104,7 +105,11 @@ class TantivyView:
         return self._searcher.terms_with_prefix("title_start", prefix, limit=limit)
 
     def _builder(self, query: Query) -> Builder:
-        return Builder(self._schema, self._searcher, self._lexicon, query)
+        """The same for all parts of an answer, which ask one after the other."""
+        last = self._last
+        if last is None or last[0] != query:
+            last = self._last = query, Builder(self._schema, self._searcher, self._lexicon, query)
+        return last[1]
 
     # -- finding -------------------------------------------------------------------------------------------------------
 

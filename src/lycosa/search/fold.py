@@ -14,6 +14,7 @@ import numpy as np
 from lycosa.kit.simhash import RADIUS
 from lycosa.search.index import Integers
 
+_WINDOW = 80  # results beyond those that are shown
 _NOBODY = np.zeros(0, np.intp)
 
 
@@ -33,7 +34,10 @@ def fold(order: list[int], hosts: Integers, simhash: Integers, per_host: int, pa
     end = page.offset + page.limit
     if per_host <= 0:
         return Folded(order[page.offset : end], {}, len(order) > end)
-    left, also = _without_copies(order, simhash)
+    # Copies are looked for as far down as this page may reach; comparing all with all would cost more than searching.
+    window = end + _WINDOW
+    left, also = _without_copies(order[:window], simhash)
+    left += order[window:]
     names = hosts.tolist()
     shown: list[int] = []
     while left and len(shown) < end:
@@ -72,7 +76,7 @@ def _without_copies(order: list[int], simhash: Integers) -> tuple[list[int], dic
     near &= (prints != 0)[:, None] & (prints != 0)[None, :]
     has_better = np.tril(near, -1).any(axis=1)
     if not has_better.any():
-        return order, {}
+        return list(order), {}
     kept: list[int] = []
     also: dict[int, int] = {}
     is_kept = np.zeros(len(order), np.bool_)

@@ -21,7 +21,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     title: float = 0.4
     headings: float = 0.3
     url: float = 0.2
-    anchor: float = 0.4
+    anchor: float = 0.3
     tie: float = 0.2  # of each field that is not the best one
     pair: float = 0.2  # two neighbours of the query near each other in the body
     # Signals.
