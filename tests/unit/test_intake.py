@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lycosa.backends.tantivy_index import IndexBusy, IndexTrouble, IndexWriter, read_positions, writing
+from lycosa.backends.tantivy_index import IndexBusy, IndexTrouble, IndexWriter, clear, read_positions, writing
 from lycosa.backends.tantivy_view import TantivyReader
 from lycosa.search.answer import Request
 from lycosa.search.engine import Search
@@ -119,3 +119,13 @@ def test_names_of_sites() -> None:
     assert sites_of("127.0.0.1") == ["127.0.0.1"]
     assert is_home("https://example.org/")
     assert not is_home("https://example.org/a/")
+
+
+def test_whoever_reads_goes_on_while_the_index_is_built_anew(tmp_path: Path) -> None:
+    take(tmp_path, seen("a"), seen("b"))
+    search = Search(TantivyReader(tmp_path))
+    assert search.search(Request(query="badger")).total == 2
+    clear(tmp_path)
+    assert search.search(Request(query="badger site:h.example")).total == 2
+    take(tmp_path, seen("c"), number=9)
+    assert search.search(Request(query="badger")).total == 1

@@ -42,7 +42,8 @@ _LONGEST_TOKEN = 64
 _SHOWN_BYTES = 32_000  # of the text, kept for snippets
 _TITLE_START = 80  # characters, for completion
 _NEVER = (1 << 63) - 1
-_HEAP_BYTES = 60_000_000
+_HEAP_BYTES = 60_000_000  # of a thread that keeps up with a crawl
+_LARGE_HEAP_BYTES = 150_000_000  # of one that builds the whole: fewer segments to merge
 _SMALL_HEAP_BYTES = 20_000_000
 _UNSIGNED = ("host", "rest", "fetched_at", "until", "simhash", "title_hash", "label", "facts")
 
@@ -175,7 +176,8 @@ class IndexWriter:
         (directory / "VERSION").write_text(VERSION)
         self._compress = zstandard.ZstdCompressor(level=3, write_content_size=True).compress
         try:
-            self._writer = self._pages.writer(_HEAP_BYTES * threads, threads)
+            heap = _HEAP_BYTES if threads == 1 else _LARGE_HEAP_BYTES * threads
+            self._writer = self._pages.writer(heap, threads)
             self._anchor_writer = self._anchors.writer(_SMALL_HEAP_BYTES, 1)
         except ValueError as error:
             raise IndexTrouble(f"the index in {directory} cannot be written: {error}") from error

@@ -42,30 +42,28 @@ class TantivyReader:
         self._view: TantivyView | None = None
 
     def view(self) -> TantivyView:
-        stamp = self._newest()
+        """The newest state; while the index is being built anew, the last one there was."""
         with self._lock:
-            if self._view is None or stamp != self._stamp:
-                self._pages.reload()
-                self._anchors.reload()
-                self._stamp = stamp
-                self._view = TantivyView(self._pages, self._anchors, self._generation())
+            try:
+                stamp = self._newest()
+                if self._view is None or stamp != self._stamp:
+                    self._view, self._stamp = self._load(stamp[0] // 1000), stamp
+            except (ValueError, OSError) as error:
+                if self._view is None:
+                    raise IndexTrouble(
+                        f"the index in {self._directory} cannot be read: lycosa index --rebuild makes it anew"
+                    ) from error
             return self._view
 
     def _newest(self) -> tuple[int, int]:
-        try:
-            stat = (self._directory / "pages" / "meta.json").stat()
-        except OSError as error:
-            raise IndexTrouble(f"the index in {self._directory} has gone: lycosa index makes one") from error
+        stat = (self._directory / "pages" / "meta.json").stat()
         return stat.st_mtime_ns, stat.st_ino
 
-    def _generation(self) -> int:
-        try:
-            told = msgspec.json.decode((self._directory / "pages" / "meta.json").read_bytes())
-        except (OSError, msgspec.DecodeError) as error:
-            raise IndexTrouble(
-                f"the index in {self._directory} cannot be read: lycosa index --rebuild helps"
-            ) from error
-        return int(told.get("opstamp", 0))
+    def _load(self, written_us: int) -> TantivyView:
+        self._pages.reload()
+        self._anchors.reload()
+        # Tantivy's own numbers begin again when an index is built anew; when it was committed never comes twice.
+        return TantivyView(self._pages, self._anchors, written_us)
 
 
 class TantivyView:
