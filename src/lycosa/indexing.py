@@ -1,8 +1,7 @@
 """The index of a crawl directory: brought up to date, kept up with a crawl that runs, opened for questions.
 
-Keeping up happens in a process of its own, so that a crawl pays only for the processor it would not use: `following`
-starts it, and waits at the end until all that was crawled can be found. It follows the feeds on disk and knows of the
-crawl nothing but that its standard input is open as long as the crawl runs. If it dies it is started again.
+Run as a program it keeps up with a crawl (`backends/indexer.py` starts it): it follows the feeds on disk and knows of
+the crawl nothing but that its standard input is open as long as the crawl runs.
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ import logging
 import os
 import select
 import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,7 +32,6 @@ INDEX = "index"
 _POLL_S = 0.5
 _COMMIT_S = 2.5
 _COMMIT_PAGES = 20_000  # at the latest, so that little is repeated after a crash
-_AGAIN_S = 5.0
 Progress = Callable[[int, int], None]  # pages done, pages in all as far as known
 
 
@@ -172,61 +168,6 @@ def open_search(directory: Path, ranks: Callable[[], Ranks | None] = lambda: Non
 
 
 # -- keeping up with a crawl ------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def following(directory: Path) -> Iterator[None]:
-    """While this is open, what is crawled becomes searchable within seconds; left when all of it is."""
-    ending = threading.Event()
-    child = _Child(directory)
-    keeper = threading.Thread(target=child.keep, args=(ending,), daemon=True)
-    keeper.start()
-    try:
-        yield
-    finally:
-        ending.set()
-        child.end()
-        keeper.join()
-
-
-class _Child:
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._lock = threading.Lock()
-        self._is_ending = False
-        self._process = self._start()
-
-    def keep(self, ending: threading.Event) -> None:
-        """Start it again when it dies. The last one, after the crawl, has only to catch up."""
-        while True:
-            code = self._process.wait()
-            if code == 0:
-                return
-            logging.getLogger("lycosa").warning("the indexer ended with code %d and is started again", code)
-            was_last = self._is_ending
-            ending.wait(_AGAIN_S)
-            with self._lock:
-                self._process = self._start()
-                if self._is_ending:
-                    self._close()
-            if was_last and self._process.wait() != 0:
-                logging.getLogger("lycosa").error("the index is behind: lycosa index brings it up to date")
-                return
-
-    def end(self) -> None:
-        """The crawl is over."""
-        with self._lock:
-            self._is_ending = True
-            self._close()
-
-    def _close(self) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "lycosa.indexing", str(self._directory)]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603 ourselves
 
 
 def follow(directory: Path) -> None:

@@ -16,6 +16,7 @@ import click
 import uvloop
 
 from lycosa import config
+from lycosa.backends.indexer import following
 from lycosa.backends.rocks import is_in_use
 from lycosa.backends.room import check_room
 from lycosa.backends.system import keep_what_is_loaded
@@ -28,7 +29,6 @@ from lycosa.cli.progress import Progress
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
-from lycosa.indexing import following
 from lycosa.wiring import SHARD, Crawl
 
 _ROOM_S = 2.0  # how often a full disk is looked at

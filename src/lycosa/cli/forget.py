@@ -30,7 +30,6 @@ from lycosa.crawl.claims import Claim
 from lycosa.crawl.feed import Feed, settled_to
 from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished
 from lycosa.errors import BadInput, BadUrl
-from lycosa.indexing import INDEX, catch_up, drop_index
 from lycosa.web.url import Normaliser
 from lycosa.wiring import FEED, RECORDS, SHARD, TABLES, WARCS
 
@@ -56,15 +55,20 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
     target = Target(url=normal(what)) if is_url else Target(host=host_name(what))
     if not yes:
         click.confirm(f"Forget {printable(target.name)}? This cannot be undone", abort=True, err=True)
-    has_index = (directory / INDEX).is_dir()
+    has_index = (directory / "index").is_dir()
     store = RocksStore(directory / SHARD)
     try:
         # Documents that are deleted stay in the files of an index until those are merged: so all of it goes.
-        drop_index(directory)
+        if has_index:
+            from lycosa.indexing import drop_index  # here, as only directories with an index need all that
+
+            drop_index(directory)
         done = _Eraser(directory, store, normal).forget(target)
     finally:
         store.close()
     if has_index:
+        from lycosa.indexing import catch_up
+
         catch_up(directory, rebuild=True)
     if as_json:
         click.echo(json.dumps({"forgotten": target.name, **done._asdict()}))
