@@ -12,16 +12,17 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One line of the report; `bar` is the most that `figure` may be."""
+    """One line of the report; `bar` is the most that `figure` may be, or the least if it `is_rate`."""
 
     what: str
     figure: float
     unit: str
     bar: float
+    is_rate: bool = False
 
     @property
     def holds(self) -> bool:
-        return self.figure <= self.bar
+        return self.figure >= self.bar if self.is_rate else self.figure <= self.bar
 
 
 def take_turns(rivals: dict[str, Callable[[], object]], seconds: float = 2.0) -> dict[str, float]:
@@ -41,6 +42,6 @@ def show(rows: list[Row]) -> bool:
     """Print the rows; do all bars hold?"""
     width = max(len(row.what) for row in rows)
     for row in rows:
-        verdict = "ok" if row.holds else "OVER"
+        verdict = "ok" if row.holds else "UNDER" if row.is_rate else "OVER"
         print(f"{row.what:<{width}}  {row.figure:9.2f} {row.unit:<3}  bar {row.bar:7.2f}  {verdict}")
     return all(row.holds for row in rows)

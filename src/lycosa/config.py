@@ -167,6 +167,14 @@ class Traps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_parameters: Annotated[Positive, Meta(description="most query parameters")] = 16
 
 
+class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What can be found."""
+
+    index: Annotated[bool, Meta(description="make pages searchable while they are crawled, in a process beside it")] = (
+        True
+    )
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings, by section."""
 
@@ -179,6 +187,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     disk: Disk = Disk()
     urls: Urls = Urls()
     traps: Traps = Traps()
+    search: Search = Search()
 
 
 class Setting(NamedTuple):

@@ -5,7 +5,11 @@ from __future__ import annotations
 from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 from lycosa.errors import LycosaError
 from lycosa.model import Ask, Reply
@@ -115,3 +119,11 @@ class Journal(Protocol):
     def drop_to(self, last: int) -> None: ...
     def sync(self) -> None: ...
     def close(self) -> None: ...
+
+
+class Ranks(Protocol):
+    """What the link graph says of pages: numbers that are only compared with each other, 0 for what is not known."""
+
+    def of(self, url_keys: Sequence[bytes]) -> tuple[npt.NDArray[np.floating[Any]], npt.NDArray[np.floating[Any]]]:
+        """The rank of each page, and the rank of its host."""
+        ...

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lycosa.web.directives import Directives, read_directives
+from lycosa.web.directives import Directives, read_directives, read_told
 
 
 def said(robots: str = "", *header: str, **named: str) -> Directives:
@@ -91,3 +91,11 @@ def test_any_text_is_read(robots: str, header: list[str], tdm: str) -> None:
     found = read_directives("Lycosa", {"robots": robots}, header, tdm)
     assert read_directives("Lycosa", {"robots": f"noindex, {robots}"}, header, tdm).noindex
     assert found.snippet_limit() is None or found.snippet_limit() >= 0
+
+
+@pytest.mark.parametrize(
+    "said", ["noindex, nosnippet", "max-snippet:50, noai", "unavailable_after: 2026-01-31", "none", ""]
+)
+def test_what_the_tables_tell_is_read_back(said: str) -> None:
+    directives = read_directives("Lycosa", {"robots": said}, (), "1")
+    assert read_told(directives.told()) == directives

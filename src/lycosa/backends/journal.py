@@ -148,13 +148,29 @@ def read_journal(directory: Path, name: str, after: int, until: int) -> Iterator
                     yield number, entry
 
 
+def list_segments(directory: Path, name: str) -> list[tuple[int, Path]]:
+    """The files of a journal, each with the number of its first entry."""
+    return [(segment.first, segment.path) for segment in _segments(directory, name)]
+
+
+def read_segment(path: Path, offset: int) -> Iterator[tuple[int, bytes]]:
+    """The whole entries of one file from an offset on (0 is its beginning), each with the offset behind it."""
+    with path.open("rb") as file:
+        if offset:
+            file.seek(offset)
+        at = offset or len(_VERSION)
+        for entry in _entries_of(file, is_begun=bool(offset)):
+            at += _HEAD.size + len(entry)
+            yield at, entry
+
+
 def _segments(directory: Path, name: str) -> list[_Segment]:
     found = [_Segment(int(path.stem.rpartition("-")[2]), path) for path in directory.glob(f"{name}-*.log")]
     return sorted(found)
 
 
-def _entries_of(file: BinaryIO) -> Iterator[bytes]:
-    version = file.read(len(_VERSION))
+def _entries_of(file: BinaryIO, is_begun: bool = False) -> Iterator[bytes]:
+    version = _VERSION if is_begun else file.read(len(_VERSION))
     if not any(version):
         return  # not even the beginning: zeros are what a power failure leaves
     if version != _VERSION and len(version) == len(_VERSION):

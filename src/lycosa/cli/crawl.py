@@ -6,6 +6,7 @@ What is heavy is imported where it is needed: the processes of a large crawl are
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ import click
 import uvloop
 
 from lycosa import config
+from lycosa.backends.indexer import following
 from lycosa.backends.layout import REPARTITION, SHARD, shards_of
 from lycosa.backends.rocks import is_in_use
 from lycosa.backends.room import check_room
@@ -111,21 +113,25 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
     from lycosa.wiring import Crawl
 
     before_s = _before(directory)[0]
-    job = Crawl(directory, settings, named)
-    try:
+    with contextlib.ExitStack() as parts:
+        job = Crawl(directory, settings, named)
+        if settings.search.index:
+            parts.enter_context(following(directory))  # left last: when all that was written can be found
+        parts.callback(job.close)
         started, before = time.monotonic(), Counter(job.frontier.stats)
         keep_what_is_loaded()
         ended = uvloop.run(_run(job))
         elapsed_s = time.monotonic() - started
         job.set_state(ended, before_s + elapsed_s)
         summary = summarise(job.stats, ended, elapsed_s, job.active_hosts, before["fetched"])
-    finally:
-        job.close()
     _tell(summary, ended == "finished" and job.stats["requests"] == before["requests"], as_json)
 
 
 def _crawl_in_many(directory: Path, settings: config.Settings, named: list[str], as_json: bool, processes: int) -> None:
-    with Supervisor(directory, settings, named, processes) as job:
+    with contextlib.ExitStack() as parts:
+        job = parts.enter_context(Supervisor(directory, settings, named, processes))
+        if settings.search.index:
+            parts.enter_context(following(directory))
         before_s, before = _before(directory)
         job.remember(before, before_s)
         started = time.monotonic()

@@ -16,8 +16,11 @@ from lycosa.cli.look import show_steps
 from lycosa.cli.opened import opened
 from lycosa.cli.options import printable
 from lycosa.cli.progress import Progress
+from lycosa.cli.search import show_answer
 from lycosa.cli.summary import summarise
+from lycosa.indexing import catch_up, open_search
 from lycosa.kit.units import show_size
+from lycosa.search.answer import Request
 from lycosa.sim.audit import LogLine, audit
 from lycosa.sim.plan import WorldPlan
 from lycosa.sim.server import serve
@@ -33,15 +36,27 @@ _LONGEST_LINE = 96
 @click.option("--seed", type=int, default=3, show_default=True, help="The same seed gives the same web.")
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the crawl here, to look at afterwards.")
 def demo(hosts: int, pages: int, seed: int, directory: Path | None) -> None:
-    """Crawl a synthetic web on this machine and show what came of it. Nothing leaves the machine."""
+    """Crawl a synthetic web on this machine, show what came of it, and search it. Nothing leaves the machine."""
     with tempfile.TemporaryDirectory() as scratch:
         place = directory or Path(scratch) / "crawl"
         world = World(WorldPlan(seed=seed, hosts=hosts, pages=pages, crawl_delay_share=0.0))
         click.secho(f"A web of {hosts} hosts and about {pages} pages, on loopback addresses", bold=True)
         log = uvloop.run(_crawl(world, place))
         _tell(place, log)
+        _search(place)
         if directory is not None:
-            click.echo(f"\nThe crawl is in {directory}: try lycosa pages --dir {directory}")
+            click.echo(f"The crawl is in {directory}: try lycosa search --dir {directory} WORDS")
+
+
+def _search(place: Path) -> None:
+    """Ask for the words that a page in the middle of the crawl is about."""
+    with opened(place) as crawl:
+        titles = [row["title"] for row in crawl.rows("pages", ("title", "outcome")) if row["outcome"] == "fetched"]
+    wanted = next((title for title in titles[len(titles) // 2 :] if title), "lycosa")
+    query = " ".join(wanted.split()[:3])
+    catch_up(place)
+    click.secho(f"\nlycosa search {printable(query)}", bold=True)
+    show_answer(open_search(place).search(Request(query=query, limit=3)))
 
 
 async def _crawl(world: World, place: Path) -> list[LogLine]:

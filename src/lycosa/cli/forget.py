@@ -1,8 +1,9 @@
 """`lycosa forget`: remove a page or a host, for its owner or the law, and see to it that it does not come back.
 
-In this order, so that a crash loses nothing that others need and running again ends what was begun: bodies that other
-URLs share are written again under those; one batch changes the store and records what is left to do; the bytes in WARC
-files are overwritten; tables and ranks are written again without the rows; the record of what is left to do goes.
+In this order, so that a crash loses nothing that others need and running again ends what was begun: the index goes;
+bodies that other URLs share are written again under those; one batch changes the store and records what is left to do;
+the bytes in WARC files are overwritten; tables and ranks are written again without the rows; the record of what is left
+to do goes; the index is built anew from those tables.
 """
 
 from __future__ import annotations
@@ -55,10 +56,20 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
     target = Target(url=normal(what)) if is_url else Target(host=host_name(what))
     if not yes:
         click.confirm(f"Forget {printable(target.name)}? This cannot be undone", abort=True, err=True)
+    has_index = (directory / "index").is_dir()
     # A ranking that began before would bring back what is forgotten.
     ranks = directory / RANKS
     with alone(ranks) if ranks.is_dir() else contextlib.nullcontext(), written(directory) as stores:
+        # Documents that are deleted stay in the files of an index until those are merged: so all of it goes.
+        if has_index:
+            from lycosa.indexing import drop_index  # here, as only directories with an index need all that
+
+            drop_index(directory)
         done = _Eraser(directory, stores, normal).forget(target)
+    if has_index:
+        from lycosa.indexing import catch_up
+
+        catch_up(directory, rebuild=True)
     if as_json:
         click.echo(json.dumps({"forgotten": target.name, **done._asdict()}))
         return

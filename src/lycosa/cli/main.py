@@ -25,6 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 _COMMANDS = {
     "crawl": "crawl",
     "demo": "demo",
+    "search": "search",
     "status": "look",
     "pages": "look",
     "get": "look",
@@ -34,6 +35,7 @@ _COMMANDS = {
     "export": "export",
     "host": "host",
     "verify": "look",
+    "index": "index",
     "backup": "backup",
     "forget": "forget",
     "try": "trying",
@@ -61,7 +63,7 @@ class _Commands(click.Group):
 )
 @click.version_option(lycosa.__version__, prog_name="lycosa")
 def cli() -> None:
-    """A polite web crawler."""
+    """A polite web crawler, and the search engine that stands on it."""
 
 
 def run(arguments: list[str] | None = None) -> None:

@@ -208,6 +208,12 @@ def rows_of(entries: Iterable[tuple[int, bytes]], table: str) -> Iterator[dict[s
                 yield dict(zip(LINK_COLUMNS, (page.url, target, kind, rel, text, page.fetched_at, why), strict=True))
 
 
+def entry_of(value: bytes) -> tuple[PageRow | None, list[Any]]:
+    """The page of an entry of the journal, and its links."""
+    _, page, links = _decode(value)
+    return page, links
+
+
 @lru_cache(4)
 def _name_of_day(number: int) -> str:
     return datetime.datetime.fromtimestamp(number * 86_400, datetime.UTC).strftime("%Y-%m-%d")

@@ -50,6 +50,21 @@ class Directives(msgspec.Struct, frozen=True):
         return 0 if self.nosnippet else self.max_snippet
 
 
+def read_told(told: str) -> Directives:
+    """Directives from the words of `Directives.told`, which has dates as Unix time."""
+    words = dict([word.partition(":")[::2] for word in told.split(", ")])
+    until = words.get("unavailable_after", "")
+    return Directives(
+        noindex="noindex" in words,
+        nofollow="nofollow" in words,
+        noarchive="noarchive" in words,
+        nosnippet="nosnippet" in words,
+        max_snippet=_limit(words.get("max-snippet")),
+        unavailable_after=float(until) if until.lstrip("-").isdigit() else None,
+        opt_outs=frozenset(words) & (_OPT_OUTS | {"tdm"}),
+    )
+
+
 def read_directives(agent: str, meta: Mapping[str, str], x_robots_tag: Iterable[str] = (), tdm: str = "") -> Directives:
     """The directives that hold for `agent`: `meta` by lower-case name, the header's values, and TDM-Reservation."""
     us = agent.lower()
