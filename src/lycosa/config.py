@@ -171,7 +171,7 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What can be found."""
 
     index: Annotated[bool, Meta(description="make pages searchable while they are crawled, in a process beside it")] = (
-        True
+        False
     )
 
 

@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lycosa.backends import tantivy_index
+from lycosa.backends.array_file import ArraysBroken
 from lycosa.backends.feed_tail import Tail, pages_after, shard_names
+from lycosa.backends.layout import RANKS
+from lycosa.backends.ranks import Ranks
 from lycosa.backends.rocks import RocksStore
 from lycosa.backends.tantivy_index import IndexBusy, IndexTrouble, IndexWriter
 from lycosa.backends.tantivy_view import TantivyReader
 from lycosa.crawl.feed import settled_to
 from lycosa.errors import LycosaError
-from lycosa.ports import Ranks
 from lycosa.search.engine import Search
 from lycosa.search.index import Positions
 from lycosa.search.intake import Intake
@@ -162,9 +164,18 @@ def _clamped(directory: Path, positions: Positions) -> Positions:
     return clamped
 
 
-def open_search(directory: Path, ranks: Callable[[], Ranks | None] = lambda: None) -> Search:
-    """The index as it is, for questions; it follows what others commit."""
-    return Search(TantivyReader(directory / INDEX), ranks)
+def open_search(directory: Path) -> Search:
+    """The index as it is, for questions; it follows what others commit, and new ranks."""
+    ranks = _ranks(directory)
+    return Search(TantivyReader(directory / INDEX), lambda: ranks)
+
+
+def _ranks(directory: Path) -> Ranks | None:
+    try:
+        return Ranks(directory / RANKS)
+    except ArraysBroken as trouble:  # what is found is found without them too
+        logging.getLogger("lycosa").warning("%s", trouble)
+        return None
 
 
 # -- keeping up with a crawl ------------------------------------------------------------------------------------------

@@ -59,10 +59,10 @@ async def done(*arguments: str | Path, code: int = 0) -> tuple[bytes, bytes]:
     return out, err
 
 
-def crawl_once(directory: Path) -> None:
+def crawl_once(directory: Path, *more: str) -> None:
     async def run() -> None:
         async with web() as served:
-            await done(*crawl_of(served.seeds(1)[0], directory))
+            await done(*crawl_of(served.seeds(1)[0], directory, *more))
 
     asyncio.run(run())
 

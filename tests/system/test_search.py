@@ -18,10 +18,13 @@ from lycosa.search.answer import Request
 from tests.system.small_crawl import crawl_of, crawl_once, lycosa, pages, refused, start, told, web
 
 
+INDEXED = ("-s", "search.index=true")
+
+
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("search") / "crawl"
-    crawl_once(directory)
+    crawl_once(directory, *INDEXED)
     return directory
 
 
@@ -113,7 +116,7 @@ def test_a_directory_without_a_crawl_is_refused(tmp_path: Path) -> None:
 def test_without_the_setting_nothing_is_indexed_until_somebody_searches(tmp_path: Path) -> None:
     async def run() -> None:
         async with web() as served:
-            process = await start(*crawl_of(served.seeds(1)[0], tmp_path / "c", "-s", "search.index=false"))
+            process = await start(*crawl_of(served.seeds(1)[0], tmp_path / "c"))
             await process.communicate()
 
     asyncio.run(run())
@@ -149,7 +152,7 @@ def test_a_killed_indexer_loses_nothing_and_repeats_nothing(tmp_path: Path) -> N
 
     async def run() -> None:
         async with web(latency=0.08) as served:
-            process = await start(*crawl_of(served.seeds(1)[0], directory))
+            process = await start(*crawl_of(served.seeds(1)[0], directory, *INDEXED))
             await until_indexed(directory, 10)
             for pid in [pid for pid, place in indexers().items() if place == str(directory)]:
                 os.kill(pid, signal.SIGKILL)
@@ -173,7 +176,7 @@ def test_a_killed_crawl_leaves_no_indexer_behind_and_an_index_that_goes_on(tmp_p
     async def run() -> None:
         async with web(latency=0.05) as served:
             seed = served.seeds(1)[0]
-            process = await start(*crawl_of(seed, directory))
+            process = await start(*crawl_of(seed, directory, *INDEXED))
             await until_indexed(directory, 5)
             process.kill()
             await process.wait()
@@ -182,7 +185,7 @@ def test_a_killed_crawl_leaves_no_indexer_behind_and_an_index_that_goes_on(tmp_p
                     break
                 await asyncio.sleep(0.05)
             assert str(directory) not in indexers().values()
-            process = await start(*crawl_of(seed, directory))
+            process = await start(*crawl_of(seed, directory, *INDEXED))
             _, err = await asyncio.wait_for(process.communicate(), 100)
             assert process.returncode == 0, err.decode()
 
@@ -200,7 +203,7 @@ def test_a_page_can_be_found_seconds_after_its_fetch(tmp_path: Path) -> None:
 
     async def run() -> float:
         async with web(latency=0.1) as served:
-            process = await start(*crawl_of(served.seeds(1)[0], directory))
+            process = await start(*crawl_of(served.seeds(1)[0], directory, *INDEXED))
             await until_indexed(directory, 1)
             answer = open_search(directory).search(
                 Request(query=f"site:{served.seeds(1)[0].split('/')[2].split(':')[0]}")

@@ -23,7 +23,7 @@ from lycosa.indexing import catch_up, open_search
 def index(directory: Path, rebuild: bool, as_json: bool) -> None:
     """Make all crawled pages searchable, without fetching any.
 
-    A crawl does this by itself as it goes, and so does a search, unless search.index is false.
+    A search does this by itself, and with search.index=true a crawl does it as it goes.
     """
     if not any(directory.glob("shard-*")):
         raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
