@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lycosa.backends import tantivy_index
-from lycosa.backends.feed_tail import FEED, shard_names
+from lycosa.backends.feed_tail import shard_names
 from lycosa.backends.rocks import RocksStore, is_in_use
 from lycosa.backends.tantivy_index import IndexBusy
 from lycosa.crawl.feed import settled_to
@@ -65,7 +65,7 @@ class Upkeep:
         self._feed_stamp: Any = None
         self._has_caught_up = False
         self._is_running = False
-        self._indexer: subprocess.Popen[bytes] | None = None
+        self.indexer: subprocess.Popen[bytes] | None = None
         self._started_at = -_AGAIN_S
 
     def lag_s(self) -> float | None:
@@ -93,14 +93,15 @@ class Upkeep:
 
     def close(self) -> None:
         """Whatever the indexer has not committed is taken again by the next one."""
-        if self._indexer is not None:
-            self._indexer.kill()
-            self._indexer.wait()
+        if self.indexer is not None:
+            self.indexer.kill()
+            self.indexer.wait()
 
     def _read_feed(self) -> Positions:
         """Up to where each shard has settled. A store is opened only if something may have changed."""
-        names = shard_names(self._directory)
-        stamp = [(path.name, path.stat().st_mtime_ns) for path in sorted((self._directory / FEED).glob("*"))]
+        names = [name for name in shard_names(self._directory) if (self._directory / name).is_dir()]
+        # Whoever opens a store to write makes a new file in it.
+        stamp = {name: (self._directory / name).stat().st_mtime_ns for name in names}
         if self._is_running or stamp != self._feed_stamp:
             for name in names:
                 with contextlib.suppress(LycosaError):  # it is being made, or being closed: the next look sees it
@@ -120,20 +121,20 @@ class Upkeep:
             return {}
 
     def _start(self) -> None:
-        if self._indexer is not None and self._indexer.poll() is None:
+        if self.indexer is not None and self.indexer.poll() is None:
             return
         if self._now() - self._started_at < _AGAIN_S or self._is_taken():
             return
         self._started_at = self._now()
         command = [sys.executable, "-m", "lycosa.indexing", str(self._directory)]
-        self._indexer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603 ourselves
+        self.indexer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603 ourselves
 
     def _is_taken(self) -> bool:
-        """Does somebody else write the index at this moment?"""
+        """Does somebody else write the index at this moment, or may we not write at all?"""
         try:
             with tantivy_index.writing(self._directory / INDEX):
                 return False
-        except IndexBusy:
+        except (IndexBusy, OSError):
             return True
 
 
@@ -161,5 +162,5 @@ def _watch(upkeep: Upkeep, ending: threading.Event) -> None:
     while not ending.wait(_LOOK_S):
         try:
             upkeep.look()
-        except Exception:  # a directory that is being moved, a full disk: what was there is still served
-            _LOG.exception("the index could not be looked after")
+        except (LycosaError, OSError, ValueError) as error:  # a full disk, say: what was there is still served
+            _LOG.warning("the index could not be looked after: %s", error)

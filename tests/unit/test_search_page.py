@@ -59,6 +59,7 @@ def test_paging_goes_on_and_back_and_ends() -> None:
     assert 'aria-current="page"' in second
     assert "Next" not in links(third)
     assert '<ol class="results" start="21">' in third
+    assert parameters(links(page("/search?q=a&limit=5"))["Next"]) == {"q": "a", "limit": "5", "offset": "5"}
 
 
 def test_a_facet_adds_a_filter_and_begins_with_the_first_page() -> None:
@@ -102,6 +103,12 @@ def test_did_you_mean() -> None:
     library.suggestion = "wolf & spider"
     html = page("/search?q=wolff&offset=20", library)
     assert parameters(links(html)["wolf &amp; spider"]) == {"q": "wolf & spider"}
+
+
+def test_of_a_query_that_is_too_long_the_beginning_is_taken() -> None:
+    library = Library()
+    page("/search?q=" + "a" * 5_000, library)
+    assert library.asked[0].query == "a" * 2_000
 
 
 def test_a_parameter_that_cannot_be_used_is_told_on_a_page_with_a_box() -> None:

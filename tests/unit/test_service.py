@@ -144,6 +144,7 @@ def test_health_is_told_only_when_the_index_has_caught_up() -> None:
 
 def test_nothing_is_told_to_programs_as_json_and_to_people_as_a_page() -> None:
     reply = asked(app_of(), "/nowhere", accept="*/*")
+    assert asked(app_of(), "/search/").status == 404
     assert (reply.status, error_of(reply)) == (404, "not_found")
     assert asked(app_of(), "/v1/nowhere", accept="text/html").headers["content-type"] == "application/json"
     page = asked(app_of(), "/nowhere", accept="text/html,*/*;q=0.8")

@@ -100,6 +100,7 @@ def _serve(directory: Path, settings: config.Settings, listener: socket.socket) 
             loop="uvloop",
             http="h11",  # it bounds what a request may send before it is read
             log_config=None,
+            log_level="error",  # what strangers send is no news
             access_log=False,
             server_header=False,
             proxy_headers=False,

@@ -78,7 +78,7 @@ class Served(NamedTuple):
 def make_app(served: Served) -> Starlette:
     static = StaticFiles()
     service = _Service(served, static)
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", service.root),
             Route("/search", service.page),
@@ -92,6 +92,8 @@ def make_app(served: Served) -> Starlette:
         exception_handlers={Problem: service.told, HTTPException: service.refused, LycosaError: service.failed},
         middleware=[Middleware(Guard, names=served.names, fail=service.fail)],
     )
+    app.router.redirect_slashes = False  # it would lead to an address made of what was sent as our name
+    return app
 
 
 class _Service:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 import lycosa
-from lycosa.service.parameters import COMPLETE, SEARCH, Parameters
+from lycosa.service.parameters import COMPLETE, PAGE, SEARCH, Parameters
 from lycosa.service.problems import Failure
 
 _NAMED = "#/components/schemas/{name}"
@@ -43,7 +43,7 @@ def describe(answer: type, completions: type, health: type) -> dict[str, Any]:
         search,
         _Path("/v1/complete", "complete", "How a query may go on.", completions, _JSON, COMPLETE, True),
         _Path("/healthz", "health", "Has the index caught up with the crawl?", health, may_wait=True),
-        _Path("/search", "page", "The page for people.", None, _HTML, SEARCH, True, needs_query=False),
+        _Path("/search", "page", "The page for people.", None, _HTML, PAGE, True, needs_query=False),
         _Path("/openapi.json", "describe", "This document."),
         _Path("/robots.txt", "robots", "What robots may do here.", None, _TEXT),
     ]

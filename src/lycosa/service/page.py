@@ -11,6 +11,7 @@ from lycosa.service.results import show_paging, show_results, show_suggestion, s
 from lycosa.service.shown import FILTERS, Shown
 from lycosa.service.static import StaticFiles
 
+_LONGEST_TITLE = 100  # characters of the query
 _HINTS = (
     ("wolf spider", "pages that have these words"),
     ('"wolf spider"', "next to each other, in this order"),
@@ -29,7 +30,7 @@ def show_search(shown: Shown, answer: Answer | None, pages: int, static: StaticF
     """The page of a search, or the empty one that begins it."""
     if answer is None:
         return _document("Search", _home(shown, pages), static, is_home=True)
-    query = shown.request.query.strip()
+    query = shown.request.query.strip()[:_LONGEST_TITLE]
     page = f" — page {shown.number}" if shown.number > 1 else ""
     return _document(f"{query or 'Pages'}{page}", _found(shown, answer), static, shown)
 

@@ -54,6 +54,8 @@ SEARCH: Parameters = {
     "before": (_DATE, "Only pages fetched before this moment."),
     "explain": (_SWITCH, "Say of each result where its score comes from."),
 }
+# The page is asked by people, who are not to be lectured: of a longer query it takes the beginning.
+PAGE: Parameters = {**SEARCH, "q": ({"type": "string"}, SEARCH["q"][1])}
 COMPLETE: Parameters = {
     "q": (_QUERY, "How the query begins."),
     "limit": (_whole(1, MOST_COMPLETIONS, 8), "Completions to answer with."),

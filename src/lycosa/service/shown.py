@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 from lycosa.search.answer import DEEPEST, Request
 
 # In this order, so that the same search has the same address.
-_KEPT = ("q", "site", "lang", "after", "before", "fold", "offset")
+_KEPT = ("q", "site", "lang", "after", "before", "fold", "limit", "offset")
 FILTERS = ("site", "lang", "after", "before")
 
 
