@@ -88,7 +88,7 @@ class Upkeep:
             self._pending.popleft()
             self._has_caught_up = True
         self._has_caught_up = self._has_caught_up or not self._pending
-        if self._pending:
+        if self._pending and now - self._pending[0][0] >= _LOOK_S:  # nobody else has begun meanwhile
             self._start()
 
     def close(self) -> None:
@@ -125,6 +125,8 @@ class Upkeep:
             return
         if self._now() - self._started_at < _AGAIN_S or self._is_taken():
             return
+        if self._is_running and not tantivy_index.is_current(self._directory / INDEX):
+            return  # `forget` took it away, and makes it anew when it has done its work
         self._started_at = self._now()
         command = [sys.executable, "-m", "lycosa.indexing", str(self._directory)]
         self.indexer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603 ourselves

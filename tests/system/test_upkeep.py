@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from lycosa.backends import tantivy_index
+from lycosa.backends.rocks import RocksStore
 from lycosa.indexing import INDEX, is_behind, open_search
 from lycosa.serving import FRESH_S, Upkeep, make_index
+from lycosa.wiring import SHARD
 from tests.system.little_site import QUOTES, site
 from tests.system.small_crawl import OWN, lycosa
 
@@ -45,6 +47,9 @@ def upkeep(crawled: Path, clock: Clock) -> Iterator[Upkeep]:
 def test_an_index_that_is_behind_is_brought_up_to_date(crawled: Path, upkeep: Upkeep, clock: Clock) -> None:
     assert (upkeep.lag_s(), upkeep.is_healthy()) == (None, False)  # nobody has looked yet
     upkeep.look()
+    assert upkeep.indexer is None  # somebody else may be about to do it
+    clock.now += 1
+    upkeep.look()
     assert (upkeep.lag_s(), upkeep.is_healthy()) == (None, False)
     assert upkeep.indexer is not None
     assert upkeep.indexer.wait(60) == 0
@@ -55,11 +60,28 @@ def test_an_index_that_is_behind_is_brought_up_to_date(crawled: Path, upkeep: Up
     assert open_search(crawled).pages == 3
 
 
-def test_nobody_is_disturbed_who_writes_the_index_already(crawled: Path, upkeep: Upkeep) -> None:
+def look_twice(upkeep: Upkeep, clock: Clock) -> None:
+    upkeep.look()
+    clock.now += 1
+    upkeep.look()
+
+
+def test_nobody_is_disturbed_who_writes_the_index_already(crawled: Path, upkeep: Upkeep, clock: Clock) -> None:
     with tantivy_index.writing(crawled / INDEX):
-        upkeep.look()
+        look_twice(upkeep, clock)
         assert upkeep.indexer is None
     assert not upkeep.is_healthy()
+
+
+def test_an_index_that_was_taken_away_is_left_to_whoever_holds_the_crawl(
+    crawled: Path, upkeep: Upkeep, clock: Clock
+) -> None:
+    store = RocksStore(crawled / SHARD)
+    look_twice(upkeep, clock)
+    assert upkeep.indexer is None
+    store.close()
+    look_twice(upkeep, clock)
+    assert upkeep.indexer is not None
 
 
 def test_how_long_it_is_behind_is_known_and_is_no_excuse_without_a_crawl(
