@@ -175,6 +175,7 @@ def test_too_many_at_once_are_refused_and_those_before_them_answered() -> None:
         while workers.under_way < 3:  # noqa: ASYNC110 there is nothing to wait for but the loop
             await asyncio.sleep(0)
         refused = [await ask(app, "/v1/search?q=b"), await ask(app, "/search?q=b")]
+        assert (await ask(app, "/healthz")).status == 200
         going_on.set()
         return [*refused, *await asyncio.gather(*waiting), await ask(app, "/v1/search?q=c")]
 

@@ -10,6 +10,7 @@ It reads and never writes, knows nothing of crawling, and answers every mistake 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -141,7 +142,8 @@ class _Service:
             behind = "a while" if lag_s is None else f"{lag_s:.0f} s"
             message = f"The index is behind the crawl by {behind}: it is being brought up to date, try again."
             raise Problem(503, "index_behind", message, 2)
-        pages, generation = await self._workers.run(lambda: (self._search.pages, self._search.generation))
+        # Beside the workers: to have much to do is no illness.
+        pages, generation = await asyncio.to_thread(lambda: (self._search.pages, self._search.generation))
         return Response(msgspec.json.encode(Health("ok", pages, generation, round(lag_s, 1))), media_type=_JSON)
 
     # -- what goes wrong -----------------------------------------------------------------------------------------------
