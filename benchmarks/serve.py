@@ -1,4 +1,4 @@
-"""`python -m benchmarks.serve DIR [--clients N]`: what a search over HTTP takes, on a crawl that is there.
+"""`python -m benchmarks.serve DIR [--clients N] [--processes N]`: what searching over HTTP takes, on a crawl of yours.
 
 The service runs as users start it, in a process of its own; clients keep their connections and ask different things,
 so that no answer is a kept one. All of them share the machine with the service.
@@ -49,9 +49,10 @@ async def measure(port: int, paths: Sequence[str], clients: int) -> tuple[list[f
 
 
 def cpu_s(pid: int) -> float:
-    """Seconds of processor that a process has used, which a busy machine does not change."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Seconds of processor that a process and its children have used, which a busy machine does not change."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    stats = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in (pid, *children)]
+    return sum([int(fields[11]) + int(fields[12]) for fields in stats]) / os.sysconf("SC_CLK_TCK")
 
 
 def rows(port: int, pid: int, queries: Sequence[str], clients: int) -> list[Row]:
@@ -78,10 +79,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dir", type=Path)
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--processes", type=int, default=1)
     chosen = parser.parse_args()
     titles, some, _ = texts(chosen.dir)
     queries = list(dict.fromkeys(make_queries(titles, some, _QUERIES)))
     command = [sys.executable, "-m", "lycosa", "serve", "--dir", str(chosen.dir), "--port", "0"]
+    command += ["-s", f"serve.processes={chosen.processes}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:
         try:
             assert service.stderr is not None

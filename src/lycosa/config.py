@@ -180,6 +180,7 @@ class Serve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: Annotated[str, Meta(description="the address that `lycosa serve` listens on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535, description="and the port; 0 for any free one")] = 8080
+    processes: Annotated[Positive, Meta(description="answer in so many processes, each with a core of its own")] = 1
     names: Annotated[
         tuple[str, ...],
         Meta(description="names that a service on a loopback address may be asked under, by a proxy say"),

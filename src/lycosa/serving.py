@@ -56,9 +56,10 @@ def _can_be_asked(directory: Path) -> bool:
 class Upkeep:
     """Fulfils `service.app.Upkeep`. `look` is called again and again, by `keeping_up` or by a test."""
 
-    def __init__(self, directory: Path, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, directory: Path, now: Callable[[], float] = time.monotonic, *, only_looks: bool = False) -> None:
         self._directory = directory
         self._now = now
+        self._only_looks = only_looks
         # How far the feed was at a moment, oldest first, as long as the index does not have it.
         self._pending: deque[tuple[float, Positions]] = deque(maxlen=_MOST_PENDING)
         self._feed: Positions = {}
@@ -88,8 +89,8 @@ class Upkeep:
             self._pending.popleft()
             self._has_caught_up = True
         self._has_caught_up = self._has_caught_up or not self._pending
-        if self._pending and now - self._pending[0][0] >= _LOOK_S:  # nobody else has begun meanwhile
-            self._start()
+        if self._pending and now - self._pending[0][0] >= _LOOK_S and not self._only_looks:
+            self._start()  # nobody else has, meanwhile
 
     def close(self) -> None:
         """Whatever the indexer has not committed is taken again by the next one."""
@@ -145,9 +146,9 @@ def _has(index: Positions, feed: Positions) -> bool:
 
 
 @contextlib.contextmanager
-def keeping_up(directory: Path) -> Iterator[Upkeep]:
-    """While this is open, what is crawled in the directory becomes searchable by itself."""
-    upkeep = Upkeep(directory)
+def keeping_up(directory: Path, *, only_looks: bool = False) -> Iterator[Upkeep]:
+    """While this is open, what is crawled in the directory becomes searchable by itself; or is only watched."""
+    upkeep = Upkeep(directory, only_looks=only_looks)
     upkeep.look()
     ending = threading.Event()
     watcher = threading.Thread(target=_watch, args=(upkeep, ending), name="upkeep", daemon=True)

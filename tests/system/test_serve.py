@@ -117,6 +117,17 @@ def test_it_is_stopped_without_a_word(crawled: Path, sign: int) -> None:
         assert service.process.stderr.read() == ""
 
 
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+def test_several_processes_answer_and_end_together(crawled: Path, sign: int) -> None:
+    with serving(crawled, "-s", "serve.processes=2") as service:
+        children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
+        until(lambda: len(children.read_text().split()) >= 2, "there is but one")  # and one that tracks what they share
+        family = [int(child) for child in children.read_text().split()]
+        assert {service.get("/search?q=a").status for _ in range(20)} == {200}
+        assert service.stop(sign) == (0 if sign == signal.SIGTERM else -signal.SIGKILL)
+        until(lambda: not any(Path(f"/proc/{child}").exists() for child in family), "somebody is left")
+
+
 def test_a_directory_without_an_index_gets_one_first(crawled: Path, tmp_path: Path) -> None:
     copy = tmp_path / "crawl"
     shutil.copytree(crawled, copy)

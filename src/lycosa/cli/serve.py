@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from lycosa.errors import BadInput
 from lycosa.indexing import open_search
 from lycosa.service.app import Served, make_app
 from lycosa.service.workers import Workers
-from lycosa.serving import keeping_up, make_index
+from lycosa.serving import Upkeep, keeping_up, make_index
 
 _GRACE_S = 5  # for requests under way, when it is stopped
 _WAITING = 128  # connections that are not accepted yet
@@ -85,18 +88,22 @@ def _serve(directory: Path, settings: config.Settings, listener: socket.socket) 
     address, port = listener.getsockname()[:2]
     is_open = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
     names = None if is_open else [settings.serve.host, *settings.serve.names]
-    workers = Workers()
-    # The server sends itself again what stopped it, once it has ended: to be stopped is no failure.
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sign, lambda *_: None)
-    with contextlib.closing(workers), keeping_up(directory) as upkeep:
-        app = make_app(Served(open_search(directory), upkeep, workers, names))
+    with _others(settings.serve.processes - 1, directory, listener, names), keeping_up(directory) as upkeep:
         if is_open:
             _say("anybody who reaches this machine can read what was crawled; --host 127.0.0.1 keeps it here")
         shown = f"[{address}]" if ":" in address else address
         _say(f"serving {directory} on http://{shown}:{port}/search; stop with Ctrl-C")
+        _answer(directory, listener, names, upkeep)
+
+
+def _answer(directory: Path, listener: socket.socket, names: list[str] | None, upkeep: Upkeep) -> None:
+    """Until a signal comes."""
+    # The server sends itself again what stopped it, once it has ended: to be stopped is no failure.
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, lambda *_: None)
+    with contextlib.closing(Workers()) as workers:
         how = uvicorn.Config(
-            app,
+            make_app(Served(open_search(directory), upkeep, workers, names)),
             loop="uvloop",
             http="h11",  # it bounds what a request may send before it is read
             log_config=None,
@@ -108,6 +115,35 @@ def _serve(directory: Path, settings: config.Settings, listener: socket.socket) 
             timeout_graceful_shutdown=_GRACE_S,
         )
         uvicorn.Server(how).run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def _others(count: int, directory: Path, listener: socket.socket, names: list[str] | None) -> Iterator[None]:
+    """More processes that answer on the same socket: threads of one share an interpreter, and hardly use two cores."""
+    made = multiprocessing.get_context("spawn")
+    others = [made.Process(target=_beside, args=(directory, listener, names), daemon=True) for _ in range(count)]
+    try:
+        for other in others:
+            other.start()
+        yield
+    finally:
+        for other in others:
+            other.terminate()
+        for other in others:
+            other.join(2 * _GRACE_S)
+
+
+def _beside(directory: Path, listener: socket.socket, names: list[str] | None) -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    with keeping_up(directory, only_looks=True) as upkeep:
+        _answer(directory, listener, names, upkeep)
+
+
+def _end_with(parent: int) -> None:
+    multiprocessing.connection.wait([parent])
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _say(sentence: str) -> None:
