@@ -175,6 +175,18 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
+class Serve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may search."""
+
+    host: Annotated[str, Meta(description="the address that `lycosa serve` listens on")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535, description="and the port; 0 for any free one")] = 8080
+    processes: Annotated[Positive, Meta(description="answer in so many processes, each with a core of its own")] = 1
+    names: Annotated[
+        tuple[str, ...],
+        Meta(description="names that a service on a loopback address may be asked under, by a proxy say"),
+    ] = ()
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings, by section."""
 
@@ -188,6 +200,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     urls: Urls = Urls()
     traps: Traps = Traps()
     search: Search = Search()
+    serve: Serve = Serve()
 
 
 class Setting(NamedTuple):

@@ -17,7 +17,6 @@ from lycosa.indexing import INDEX, catch_up, is_behind, open_search
 from lycosa.search.answer import Request
 from tests.system.small_crawl import crawl_of, crawl_once, lycosa, pages, refused, start, told, web
 
-
 INDEXED = ("-s", "search.index=true")
 
 

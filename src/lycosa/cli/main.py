@@ -26,6 +26,7 @@ _COMMANDS = {
     "crawl": "crawl",
     "demo": "demo",
     "search": "search",
+    "serve": "serve",
     "status": "look",
     "pages": "look",
     "get": "look",

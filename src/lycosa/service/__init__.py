@@ -1,0 +1,1 @@
+"""Search over HTTP: a page for people, JSON for programs."""
