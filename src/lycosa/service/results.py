@@ -10,7 +10,7 @@ from lycosa.service.languages import language_name
 from lycosa.service.markup import Markup, element, highlighted, join
 from lycosa.service.shown import Shown
 
-_LONGEST_TITLE = 160
+_LONGEST_TITLE = 120
 _PAGES_AROUND = 3
 
 
