@@ -1,0 +1,123 @@
+"""What a command costs with all its descendants: CPU as the kernel counted it, memory as sampled from /proc.
+
+Descendants whose parent died are handed to this process (a "subreaper", prctl(2)), so that none escapes the count, and
+none survives `finish`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+SAMPLE_S = 0.1
+_SET_CHILD_SUBREAPER = 36
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Cost(NamedTuple):
+    exit_code: int | None  # None: stopped at the time limit
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+
+
+class _Process(NamedTuple):
+    parent: int
+    session: int
+    resident_bytes: int
+    cpu_s: float
+    is_dead: bool
+
+
+class Tree:
+    def __init__(
+        self, command: list[str], log: Path, cwd: Path | None = None, env: dict[str, str] | None = None
+    ) -> None:
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.peak_bytes = 0
+        self._before_s = _children_cpu_s()
+        self._began = time.monotonic()
+        with log.open("wb") as out:
+            self.root = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=cwd, env=env, start_new_session=True
+            )
+        self._watch = threading.Thread(target=self._sample, daemon=True)
+        self._watch.start()
+
+    def _sample(self) -> None:
+        while self.root.returncode is None:
+            self.peak_bytes = max(self.peak_bytes, self.resident_bytes())
+            time.sleep(SAMPLE_S)
+
+    def members(self) -> dict[int, _Process]:
+        everyone = _processes()
+        inside = {pid for pid, one in everyone.items() if self.root.pid in (pid, one.session)}
+        more = inside
+        while more:
+            more = {pid for pid, one in everyone.items() if one.parent in more} - inside
+            inside |= more
+        return {pid: everyone[pid] for pid in inside}
+
+    def resident_bytes(self) -> int:
+        return sum(one.resident_bytes for one in self.members().values())
+
+    def cpu_s(self) -> float:
+        """So far; of processes that live. What ended and was waited for is counted with its parent."""
+        return sum(one.cpu_s for one in self.members().values())
+
+    def wait(self, limit_s: float) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.root.wait(limit_s)
+        return None
+
+    def stop(self, grace_s: float = 30.0) -> None:
+        """Ask it to end, as Ctrl-C does."""
+        if self.root.poll() is None:
+            self.root.send_signal(signal.SIGINT)
+            self.wait(grace_s)
+
+    def finish(self, limit_s: float) -> Cost:
+        code = self.wait(limit_s)
+        wall_s = time.monotonic() - self._began
+        self._kill()
+        return Cost(code, wall_s, _children_cpu_s() - self._before_s, self.peak_bytes)
+
+    def _kill(self) -> None:
+        while members := self.members():
+            for pid, one in members.items():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                if pid != self.root.pid and one.parent == os.getpid():
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(pid, 0)
+            self.root.poll()
+            time.sleep(0.01)
+        self._watch.join()
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _processes() -> dict[int, _Process]:
+    found = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                line = Path(entry.path, "stat").read_text()
+                fields = line[line.rindex(")") + 2 :].split()  # from the third on, proc(5)
+                used = sum(map(int, fields[11:15])) / _TICKS
+                found[int(entry.name)] = _Process(
+                    int(fields[1]), int(fields[3]), int(fields[21]) * _PAGE_BYTES, used, fields[0] == "Z"
+                )
+    return found
