@@ -103,6 +103,15 @@ def _install_colly(home: Path) -> None:
     run_install(["go", "build", "-o", "peer", "."], home)
 
 
+def _install_heritrix(home: Path) -> None:
+    goal = ["dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime"]
+    run_install(["mvn", "--quiet", "--batch-mode", *goal], home)
+
+
+def _by_java(home: Path, task: Task) -> list[str]:
+    return [sys.executable, str(home / "crawl.py"), *_plainly(task)]
+
+
 def _install_wget2(home: Path) -> None:
     """From the distribution, unpacked into the folder if it is not on the machine already."""
     if shutil.which("wget2"):
@@ -146,6 +155,7 @@ RIVALS = {
         Rival("scrapy", GZIP_A_PAGE, _into_venv("scrapy"), _by_python),
         Rival("crawlee", GZIP_A_PAGE, _into_venv("crawlee[parsel,httpx]"), _by_python),
         Rival("colly", GZIP_A_PAGE, _install_colly, lambda home, task: [str(home / "peer"), *_plainly(task)]),
+        Rival("heritrix", "WARC, frontier on disk", _install_heritrix, _by_java),
         Rival("wget2", "plain files", _install_wget2, _wget2),
         Rival(
             "spider",
