@@ -77,7 +77,7 @@ def ready(rival: Rival, cache: Path) -> Path:
     return home
 
 
-def _into_venv(*packages: str) -> Callable[[Path], None]:
+def into_venv(*packages: str) -> Callable[[Path], None]:
     def install(home: Path) -> None:
         run_install([sys.executable, "-m", "venv", "venv"], home)
         run_install([str(home / "venv/bin/python"), "-m", "pip", "install", "--quiet", *packages], home)
@@ -152,8 +152,8 @@ RIVALS = {
             _lycosa,
             "has no setting for an authority of one's own",
         ),
-        Rival("scrapy", GZIP_A_PAGE, _into_venv("scrapy"), _by_python),
-        Rival("crawlee", GZIP_A_PAGE, _into_venv("crawlee[parsel,httpx]"), _by_python),
+        Rival("scrapy", GZIP_A_PAGE, into_venv("scrapy"), _by_python),
+        Rival("crawlee", GZIP_A_PAGE, into_venv("crawlee[parsel,httpx]"), _by_python),
         Rival("colly", GZIP_A_PAGE, _install_colly, lambda home, task: [str(home / "peer"), *_plainly(task)]),
         Rival("heritrix", "WARC, frontier on disk", _install_heritrix, _by_java),
         Rival("wget2", "plain files", _install_wget2, _wget2),
