@@ -23,6 +23,7 @@ from benchmarks.rivals import RIVALS, NotInstalled, Rival, Task, ready
 from benchmarks.serving import NOT_PAGES, PORT, Serving
 from benchmarks.tree import Tree
 
+QUIET_S = 30.0  # longer than the pauses in which an endless crawler looks what it has
 CACHE = Path(tempfile.gettempdir()) / "lycosa-benchmarks"
 
 
@@ -85,7 +86,10 @@ class Contest:
         self.serving.clear_log()
         log = out.with_suffix(".log")
         tree = Tree(rival.command(self.args.cache / rival.name, task), log, cwd=out)
-        cost = tree.finish(self.args.limit)
+        if rival.endless:
+            cost = tree.finish_when_quiet(self.serving.log, QUIET_S, self.args.limit)
+        else:
+            cost = tree.finish(self.args.limit)
         if cost.exit_code != 0:
             end = log.read_text(errors="replace")[-400:]
             print(f"{rival.name} ended with {cost.exit_code}: {end}", file=sys.stderr)

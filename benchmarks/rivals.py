@@ -37,6 +37,7 @@ class Rival(NamedTuple):
     install: Callable[[Path], None]  # into a folder; raises NotInstalled
     command: Callable[[Path, Task], list[str]]
     no_tls: str = ""  # why it cannot crawl with a certificate authority of ours
+    endless: bool = False  # it waits for more links for ever, and is stopped when the server has seen nothing for long
 
 
 class NotInstalled(Exception):
@@ -103,7 +104,7 @@ def _install_colly(home: Path) -> None:
     run_install(["go", "build", "-o", "peer", "."], home)
 
 
-def _install_heritrix(home: Path) -> None:
+def _by_maven(home: Path) -> None:
     goal = ["dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime"]
     run_install(["mvn", "--quiet", "--batch-mode", *goal], home)
 
@@ -113,7 +114,7 @@ def _by_java(home: Path, task: Task) -> list[str]:
 
 
 def _install_wget2(home: Path) -> None:
-    """From the distribution, unpacked into the folder if it is not on the machine already."""
+    """The one that is on the machine, or else the distribution's; this one alone is not in a folder of its own."""
     if shutil.which("wget2"):
         return
     run_install(["apt-get", "install", "--yes", "--no-install-recommends", "wget2"], home)
@@ -155,7 +156,8 @@ RIVALS = {
         Rival("scrapy", GZIP_A_PAGE, into_venv("scrapy"), _by_python),
         Rival("crawlee", GZIP_A_PAGE, into_venv("crawlee[parsel,httpx]"), _by_python),
         Rival("colly", GZIP_A_PAGE, _install_colly, lambda home, task: [str(home / "peer"), *_plainly(task)]),
-        Rival("heritrix", "WARC, frontier on disk", _install_heritrix, _by_java),
+        Rival("heritrix", "WARC, frontier on disk", _by_maven, _by_java),
+        Rival("bubing", "WARC, frontier on disk", _by_maven, _by_java, endless=True),
         Rival("wget2", "plain files", _install_wget2, _wget2),
         Rival(
             "spider",

@@ -91,6 +91,15 @@ class Tree:
         self._kill()
         return Cost(code, wall_s, _children_cpu_s() - self._before_s, self.peak_bytes)
 
+    def finish_when_quiet(self, log: Path, quiet_s: float, limit_s: float) -> Cost:
+        """For those that never end: time and CPU up to the last growth of a server's log, which stood still since."""
+        size, grew_at, cpu_s = 0, time.monotonic(), 0.0
+        while time.monotonic() < min(grew_at + quiet_s, self._began + limit_s) and self.wait(SAMPLE_S) is None:
+            if (now := log.stat().st_size) != size:
+                size, grew_at, cpu_s = now, time.monotonic(), self.cpu_s()
+        self._kill()
+        return Cost(0, grew_at - self._began, cpu_s, self.peak_bytes)
+
     def _kill(self) -> None:
         while members := self.members():
             for pid, one in members.items():

@@ -4,6 +4,7 @@ Everything that differs from the profile is in OVERRIDES. The process becomes Ja
 """
 
 import os
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -25,6 +26,8 @@ with zipfile.ZipFile(engine) as jar:
 contact = next(line for line in profile.splitlines() if line.startswith("metadata.operatorContactUrl="))
 profile = profile.replace(contact, f"metadata.operatorContactUrl=https://example.org/about{OVERRIDES}")
 profile = profile.replace("http://example.example/example", SEEDS)
+# The profile also fetches what pages embed from other hosts; the scope here is the seeds' hosts.
+profile = re.sub(r"<bean class=\"[\w.]+TransclusionDecideRule\">.*?</bean>", "", profile, flags=re.S)
 job = OUT / "jobs/peer"
 job.mkdir(parents=True)
 (job / "crawler-beans.cxml").write_text(profile)
