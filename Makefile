@@ -12,7 +12,7 @@ help:
 	@echo 'make test    set up and pass all tests'
 	@echo 'make check   formatting, lint, types, import contracts'
 	@echo 'make bench   measure the hot paths, as ratios'
-	@echo 'make bench-crawl   whole crawls beside other crawlers, which it installs; half an hour'
+	@echo 'make bench-crawl  whole crawls beside other crawlers, which it installs; half an hour'
 	@echo 'make clean   remove the virtual environment'
 
 $(READY): pyproject.toml $(wildcard native/*.[ch])

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.tree import ending_with_us
+
 PORT = 8290
 NOT_PAGES = ("/robots.txt", "/sitemap.xml", "/favicon.ico")
 
@@ -63,7 +65,7 @@ class Serving:
             make_certificates(self.home, list(self.roots))
         (self.home / "nginx.conf").write_text(self._configuration())
         command = [nginx, "-p", str(self.home), "-c", "nginx.conf", "-e", str(self.home / "error.log")]
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        server = subprocess.Popen(ending_with_us(command), stdin=subprocess.DEVNULL)
         try:
             self._wait_for(server)
             yield

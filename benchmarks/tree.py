@@ -1,7 +1,7 @@
 """What a command costs with all its descendants: CPU as the kernel counted it, memory as sampled from /proc.
 
 Descendants whose parent died are handed to this process (a "subreaper", prctl(2)), so that none escapes the count, and
-none survives `finish`.
+none survives `finish`. A command ends with the process that started it, also when that one is killed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import threading
@@ -39,16 +40,19 @@ class _Process(NamedTuple):
 
 
 class Tree:
-    def __init__(
-        self, command: list[str], log: Path, cwd: Path | None = None, env: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, command: list[str], log: Path, cwd: Path | None = None) -> None:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.peak_bytes = 0
         self._before_s = _children_cpu_s()
         self._began = time.monotonic()
         with log.open("wb") as out:
             self.root = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=cwd, env=env, start_new_session=True
+                ending_with_us(command),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=cwd,
+                start_new_session=True,
             )
         self._watch = threading.Thread(target=self._sample, daemon=True)
         self._watch.start()
@@ -111,6 +115,11 @@ class Tree:
             self.root.poll()
             time.sleep(0.01)
         self._watch.join()
+
+
+def ending_with_us(command: list[str]) -> list[str]:
+    """The command, which the kernel ends when this process ends, however it does; setpriv(1) asks for that."""
+    return ["setpriv", "--pdeathsig", "TERM", "--", *command] if shutil.which("setpriv") else command
 
 
 def _children_cpu_s() -> float:
