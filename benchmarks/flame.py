@@ -25,24 +25,30 @@ DRAWING = Path(__file__).parents[1] / "docs/img/flame.svg"
 
 
 def read_stacks(text: str) -> Counter[str]:
-    """Lines of `outer;inner COUNT`, with line numbers left out and files named as modules."""
+    """Lines of `outer;inner COUNT`, with line numbers and the machinery of imports left out."""
     stacks: Counter[str] = Counter()
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
-        if stack and count.isdigit():
-            stacks[";".join(map(_readable, stack.split(";")))] += int(count)
+        frames = [_readable(frame) for frame in stack.split(";") if "<frozen" not in frame]
+        if frames and count.isdigit():
+            stacks[";".join(frames)] += int(count)
     return stacks
 
 
 def _readable(frame: str) -> str:
-    """`write (lycosa/backends/warc.py:80)` is `lycosa.backends.warc write`; what is not ours keeps its file's name."""
+    """`write (lycosa/backends/warc.py:80)` is `lycosa.backends.warc write`; of others' files the last folder is named.
+
+    A process is named by its command, which holds folders of whoever ran it: `process` is enough.
+    """
+    if frame.startswith("process "):
+        return "process"
     found = re.fullmatch(r"(.+?) \((.+?)(?::\d+)?\)", frame)
     if found is None:
         return frame
     name, file = found.groups()
-    module = file.removesuffix(".py").replace("/", ".")
-    module = module[module.index("lycosa.") :] if "lycosa." in module else module.rpartition(".")[2]
-    return f"{module} {name}"
+    parts = file.removesuffix(".py").split("/")
+    ours = len(parts) - parts.index("lycosa") if "lycosa" in parts else 0
+    return f"{'.'.join(parts[-(ours or 2) :])} {name}"
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.flame import read_stacks
 from benchmarks.flame_svg import flame
 from benchmarks.gaps import audit
 from benchmarks.made_web import MadeWeb
@@ -80,3 +81,9 @@ def test_a_flame_graph_is_as_wide_as_its_stacks() -> None:
     assert svg.startswith("<svg")
     assert "&lt;wait&gt;" in svg
     assert "read: 40.0 %" in svg
+
+
+def test_stacks_name_modules_and_no_folders() -> None:
+    start = 'process 7:"/home/x/python -m lycosa";run (lycosa/cli/main.py:3);'
+    text = f"{start}main (click/core.py:9) 5\n{start}load (<frozen importlib>:1);main (click/core.py:7) 2\n"
+    assert read_stacks(text) == {"process;lycosa.cli.main run;click.core main": 7}
