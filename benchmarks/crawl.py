@@ -90,7 +90,7 @@ class Contest:
             cost = tree.finish_when_quiet(self.serving.log, QUIET_S, self.args.limit)
         else:
             cost = tree.finish(self.args.limit)
-        if cost.exit_code != 0:
+        if cost.exit_code not in (0, rival.met_errors):
             end = log.read_text(errors="replace")[-400:]
             print(f"{rival.name} ended with {cost.exit_code}: {end}", file=sys.stderr)
         answers = [one for one in self.serving.requests() if one.path not in NOT_PAGES]
@@ -105,7 +105,7 @@ class Contest:
             peak_mb=cost.peak_bytes / 1e6,
             coverage=len(pages) / len(self.reachable),
             stored_mb=stored_bytes / 1e6,
-            ended=cost.exit_code == 0,
+            ended=cost.exit_code in (0, rival.met_errors),
         )
 
 

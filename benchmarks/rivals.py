@@ -7,8 +7,8 @@ seeds and scope, no delay, and obey robots.txt where they can.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -37,6 +37,7 @@ class Rival(NamedTuple):
     install: Callable[[Path], None]  # into a folder; raises NotInstalled
     command: Callable[[Path, Task], list[str]]
     no_tls: str = ""  # why it cannot crawl with a certificate authority of ours
+    met_errors: int = 0  # its exit code when some page was not there, which is no failure
     endless: bool = False  # it waits for more links for ever, and is stopped when the server has seen nothing for long
 
 
@@ -44,18 +45,11 @@ class NotInstalled(Exception):
     """A rival cannot be had here; says why."""
 
 
-def run_install(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> None:
+def run_install(command: list[str], cwd: Path) -> None:
     if shutil.which(command[0]) is None:
         raise NotInstalled(f"{command[0]} is not on this machine")
     try:
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            capture_output=True,
-            timeout=INSTALL_LIMIT_S,
-            check=False,
-        )
+        done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=INSTALL_LIMIT_S, check=False)
     except subprocess.TimeoutExpired as late:
         raise NotInstalled(f"{command[0]} took more than {INSTALL_LIMIT_S:.0f} s") from late
     if done.returncode:
@@ -65,17 +59,21 @@ def run_install(command: list[str], cwd: Path, env: dict[str, str] | None = None
 
 
 def ready(rival: Rival, cache: Path) -> Path:
-    """The folder of an installed rival."""
-    home = cache / rival.name
-    if not (home / "installed").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(parents=True)
-        programs = PROGRAMS / rival.name
+    """The folder of an installed rival; it is installed again when its program changed."""
+    home, programs = cache / rival.name, PROGRAMS / rival.name
+    done, state = home / "installed", fingerprint(programs)
+    if not done.exists() or done.read_text() != state:
+        home.mkdir(parents=True, exist_ok=True)
         if programs.is_dir():
             shutil.copytree(programs, home, dirs_exist_ok=True)
         rival.install(home)
-        (home / "installed").touch()
+        done.write_text(state)
     return home
+
+
+def fingerprint(programs: Path) -> str:
+    files = sorted(file for file in programs.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def into_venv(*packages: str) -> Callable[[Path], None]:
@@ -158,7 +156,7 @@ RIVALS = {
         Rival("colly", GZIP_A_PAGE, _install_colly, lambda home, task: [str(home / "peer"), *_plainly(task)]),
         Rival("heritrix", "WARC, frontier on disk", _by_maven, _by_java),
         Rival("bubing", "WARC, frontier on disk", _by_maven, _by_java, endless=True),
-        Rival("wget2", "plain files", _install_wget2, _wget2),
+        Rival("wget2", "plain files", _install_wget2, _wget2, met_errors=8),
         Rival(
             "spider",
             "nothing",

@@ -60,6 +60,7 @@ class Serving:
         nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
         if nginx is None:
             raise SystemExit("nginx is needed to serve the pages; it is in every distribution")
+        self._expect_free_port()
         self.home.mkdir(parents=True, exist_ok=True)
         if self.tls:
             make_certificates(self.home, list(self.roots))
@@ -72,6 +73,16 @@ class Serving:
         finally:
             server.terminate()
             server.wait(20)
+
+    def _expect_free_port(self) -> None:
+        """Else another benchmark's server would answer, and its log would be ours."""
+        for address in self.roots:
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind((address, self.port))
+                except OSError:
+                    raise SystemExit(f"{address}:{self.port} is in use: run one benchmark at a time") from None
 
     def _wait_for(self, server: subprocess.Popen[bytes]) -> None:
         address = list(self.roots)[-1]

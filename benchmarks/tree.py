@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SAMPLE_S = 0.1
+FIRST_SAMPLE_S = 0.01  # some crawl a thousand pages in a third of a second: samples begin close and spread out
 _SET_CHILD_SUBREAPER = 36
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -58,9 +59,11 @@ class Tree:
         self._watch.start()
 
     def _sample(self) -> None:
+        pause_s = FIRST_SAMPLE_S
         while self.root.returncode is None:
             self.peak_bytes = max(self.peak_bytes, self.resident_bytes())
-            time.sleep(SAMPLE_S)
+            time.sleep(pause_s)
+            pause_s = min(SAMPLE_S, pause_s * 1.02)
 
     def members(self) -> dict[int, _Process]:
         everyone = _processes()
@@ -101,8 +104,10 @@ class Tree:
         while time.monotonic() < min(grew_at + quiet_s, self._began + limit_s) and self.wait(SAMPLE_S) is None:
             if (now := log.stat().st_size) != size:
                 size, grew_at, cpu_s = now, time.monotonic(), self.cpu_s()
+        is_late = time.monotonic() >= self._began + limit_s
+        code = self.root.returncode if is_late or self.root.returncode is not None else 0
         self._kill()
-        return Cost(0, grew_at - self._began, cpu_s, self.peak_bytes)
+        return Cost(code, grew_at - self._began, cpu_s, self.peak_bytes)
 
     def _kill(self) -> None:
         while members := self.members():
