@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: run test check bench clean help
+.PHONY: run test check bench bench-crawl clean help
 
 help:
 	@echo 'make run     set up and crawl: a synthetic web, in seconds'
 	@echo 'make test    set up and pass all tests'
 	@echo 'make check   formatting, lint, types, import contracts'
 	@echo 'make bench   measure the hot paths, as ratios'
+	@echo 'make bench-crawl  whole crawls beside other crawlers, which it installs; half an hour'
 	@echo 'make clean   remove the virtual environment'
 
 $(READY): pyproject.toml $(wildcard native/*.[ch])
@@ -39,6 +40,9 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+bench-crawl: $(READY)
+	$(BIN)/python -m benchmarks.crawl
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/lycosa/*.so

@@ -162,7 +162,7 @@ def test_a_crawl_that_starts_meanwhile_keeps_the_index_itself_and_ends(tmp_path:
         crawl_site(address, directory)
         with serving(directory) as service:
             pages["/more"] = "<title>More</title><p>a tarantula"
-            crawl_site(f"{address}more", directory)
+            crawl_site(f"{address}more", directory, "-s", "search.index=true")
             assert service.found("tarantula") == [f"{address}more"]
 
 
