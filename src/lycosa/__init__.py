@@ -7,7 +7,6 @@ Importing this is cheap: what is named here is loaded when it is first used.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
     from lycosa.crawl.processors import Findings as Findings
     from lycosa.crawl.view import PageView as PageView
 
-try:
-    __version__ = version("lycosa")
-except PackageNotFoundError:  # run from a source tree that is not installed
-    __version__ = "0"
+__version__ = "0.1.0"
 
 _LATER = {"Findings": "lycosa.crawl.processors", "Items": "lycosa.crawl.items", "PageView": "lycosa.crawl.view"}
 

@@ -68,6 +68,24 @@ def test_a_full_disk_pauses_the_crawl_and_it_goes_on_when_there_is_room(small_di
     within(120, main)
 
 
+def test_a_crawl_that_waits_for_room_can_be_stopped(small_disk: Path) -> None:
+    (small_disk / "ballast").write_bytes(os.urandom(BALLAST_MB << 20))
+
+    async def main() -> None:
+        async with serve(World(PLAN), 0) as served:
+            options = ["--scope", "web", "--processes", "1", "--delay", "0s", "-s", OWN, "--json"]
+            crawl = await start("crawl", served.seeds(1)[0], *options, "--dir", str(small_disk / "crawl"))
+            assert crawl.stderr is not None
+            while b"paused" not in (line := await crawl.stderr.readline()):
+                assert line, "it ended without a pause"
+            crawl.terminate()
+            ended = await finish(crawl)
+            assert (ended.code, ended.summary["state"]) == (0, "stopped"), ended.err
+            assert ended.summary["pages"]["fetched"] > 0
+
+    within(60, main)
+
+
 def test_the_crawl_stops_when_its_directory_is_as_large_as_it_may_be(tmp_path: Path) -> None:
     async def main() -> None:
         async with serve(World(PLAN), 0) as served:

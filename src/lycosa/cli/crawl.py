@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -85,7 +86,9 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
         except LycosaError as obstacle:
             if not is_disk_full(obstacle):
                 raise
-            _await_room(directory, settings, obstacle)
+            if not _await_room(directory, settings, obstacle):
+                _tell_stopped(directory, as_json)
+                return
 
 
 def _divide(directory: Path, processes: int) -> None:
@@ -96,17 +99,34 @@ def _divide(directory: Path, processes: int) -> None:
         repartition(directory, processes, lambda line: click.echo(f"lycosa: {line}", err=True))
 
 
-def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaError) -> None:
-    """Pause until there is room again. Nothing is lost: what was settled is whole, and the rest is still queued."""
+def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaError) -> bool:
+    """Pause until there is room again; False if told to stop instead.
+
+    Nothing is lost: what was settled is whole, and the rest is still queued.
+    """
     click.echo(f"lycosa: paused, and goes on when there is room: {obstacle}", err=True)
-    while True:
-        time.sleep(_ROOM_S)
-        try:
-            check_room(directory, 2 * settings.disk.reserve)
-        except DiskFull:
-            continue
-        click.echo("lycosa: there is room again, the crawl goes on", err=True)
-        return
+    stopped = threading.Event()
+    before = {sign: signal.signal(sign, lambda *_: stopped.set()) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        while not stopped.wait(_ROOM_S):
+            with contextlib.suppress(DiskFull):
+                check_room(directory, 2 * settings.disk.reserve)
+                click.echo("lycosa: there is room again, the crawl goes on", err=True)
+                return True
+        return False
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+def _tell_stopped(directory: Path, as_json: bool) -> None:
+    """How far a crawl came that was stopped while it waited."""
+    from lycosa.cli.opened import opened
+
+    with opened(directory) as crawl:
+        elapsed_s = crawl.look.state(is_running=False)[1]
+        summary = summarise(crawl.look.stats(), "stopped", elapsed_s, 0)
+    _tell(summary, False, as_json)
 
 
 def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json: bool, _: int) -> None:
