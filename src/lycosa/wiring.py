@@ -43,6 +43,7 @@ from lycosa.crawl.loop import Ended, Loop, Parts
 from lycosa.crawl.manners import Manners
 from lycosa.crawl.mend import MEND, Mend
 from lycosa.crawl.processors import Processors
+from lycosa.crawl.reopen import reopen
 from lycosa.crawl.rows import read_text
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
@@ -135,6 +136,8 @@ class Crawl:
         journal = Journal(directory / FEED, self._shard, settled_to(self._store))
         self.feed = Feed(self._store, journal, ParquetTables(directory / TABLES, self._shard))
         self._recover(journal)
+        budget = settings.budget
+        reopen(self._store, self.frontier, {"budget.domain": budget.domain_pages, "budget.host": budget.host_pages})
         suffix = "" if company is None else self._shard.removeprefix("shard")
         self._records = Records(directory / RECORDS, suffix) if processors else None
         judges = self._judges(normal, seen)

@@ -124,6 +124,21 @@ def test_a_crawl_that_is_killed_again_and_again_loses_no_page(tmp_path: Path) ->
     asyncio.run(run())
 
 
+def test_a_larger_budget_goes_on_with_what_the_smaller_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with web() as served:
+            few = await told(*crawl_of(served, tmp_path / "c", "-s", "budget.host_pages=3"))
+            assert few["pages"]["refused"] > 0
+            more = await told(*crawl_of(served, tmp_path / "c", "-s", "budget.host_pages=8"))
+            assert few["pages"]["fetched"] < more["pages"]["fetched"]
+            whole = await told(*crawl_of(served, tmp_path / "c", "-s", "budget.host_pages=null"))
+            reach = served.world.truth.walk(served.seeds(1), robots=True, sitemaps=False)
+            assert whole["pages"]["fetched"] >= len(reach.pages)
+            assert {page["url"] for page in await pages(tmp_path / "c")} >= {*reach.pages}
+
+    asyncio.run(main())
+
+
 def test_a_signal_drains_the_crawl_and_the_same_command_goes_on(tmp_path: Path) -> None:
     async def run() -> None:
         async with web(latency=0.2) as served:
