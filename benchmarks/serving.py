@@ -111,7 +111,7 @@ http {{
   types {{ text/html html htm; application/xhtml+xml xhtml; text/plain txt; text/css css; image/png png; }}
   charset utf-8;
   sendfile on; tcp_nopush on; etag on;
-  open_file_cache max=20000 inactive=60s;
+  open_file_cache max=1000 inactive=10s;
   map_hash_max_size 65536; map_hash_bucket_size 256;
   keepalive_timeout {0 if self.fresh_connections else 75}s;
   keepalive_requests 1000000;

@@ -20,6 +20,7 @@ from lycosa.backends import tantivy_index
 from lycosa.backends.array_file import ArraysBroken
 from lycosa.backends.feed_tail import Tail, pages_after, shard_names
 from lycosa.backends.layout import RANKS
+from lycosa.backends.ranks import RANKS as RANKS_FILE
 from lycosa.backends.ranks import Ranks
 from lycosa.backends.rocks import RocksStore
 from lycosa.backends.tantivy_index import IndexBusy, IndexTrouble, IndexWriter
@@ -124,6 +125,16 @@ def _catch_up(directory: Path, progress: Progress) -> int:
     return indexer.pages
 
 
+def rebuild_index(directory: Path) -> None:
+    """Build the index anew; whoever writes it is waited for."""
+    while True:
+        try:
+            catch_up(directory, rebuild=True)
+            return
+        except IndexBusy:
+            time.sleep(_POLL_S)
+
+
 def drop_index(directory: Path) -> None:
     """Remove the index, if there is one; whoever writes it is waited for."""
     while (directory / INDEX).is_dir():
@@ -166,16 +177,31 @@ def _clamped(directory: Path, positions: Positions) -> Positions:
 
 def open_search(directory: Path) -> Search:
     """The index as it is, for questions; it follows what others commit, and new ranks."""
-    ranks = _ranks(directory)
-    return Search(TantivyReader(directory / INDEX), lambda: ranks)
+    return Search(TantivyReader(directory / INDEX), _NewestRanks(directory / RANKS))
 
 
-def _ranks(directory: Path) -> Ranks | None:
-    try:
-        return Ranks(directory / RANKS)
-    except ArraysBroken as trouble:  # what is found is found without them too
-        logging.getLogger("lycosa").warning("%s", trouble)
-        return None
+class _NewestRanks:
+    """Ranks as they are now, another object when they have changed; None while they cannot be read."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._seen: tuple[int, int, int] | None = None
+        self._ranks: Ranks | None = None
+
+    def __call__(self) -> Ranks | None:
+        try:
+            found = (self._place / RANKS_FILE).stat()
+            seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        except OSError:
+            seen = None
+        if seen != self._seen:
+            try:
+                self._ranks = Ranks(self._place) if seen is not None else None
+            except (ArraysBroken, OSError) as trouble:  # what is found is found without them too
+                logging.getLogger("lycosa").warning("%s", trouble)
+                self._ranks = None
+            self._seen = seen
+        return self._ranks
 
 
 # -- keeping up with a crawl ------------------------------------------------------------------------------------------

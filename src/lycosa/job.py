@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lycosa import config
 from lycosa.backends.layout import SHARD, shards_of
 from lycosa.config import Settings
+from lycosa.crawl.forget import blocked_hosts
 from lycosa.crawl.processors import Processors
 from lycosa.crawl.processors import load as load_processors
 from lycosa.errors import BadInput, BadSetting
+from lycosa.ports import Store
 from lycosa.web.addresses import OwnHosts
 from lycosa.web.scope import make_scope
 from lycosa.web.url import Normaliser, host_of, is_web, parse
@@ -43,6 +45,17 @@ def _check_manners(settings: Settings, seeds: dict[str, str]) -> None:
                 f"{host_of(url)} is not one of polite.own_hosts, so its owner must be able to reach you: "
                 "give --contact URL, or set agent.contact"
             )
+
+
+def check_blocked(store: Store, seeds: Iterable[str]) -> frozenset[str]:
+    """The hosts that were forgotten; no seed may be of one."""
+    blocked = frozenset(blocked_hosts(store))
+    for url in seeds:
+        if host_of(url) in blocked:
+            raise BadInput(
+                f"{host_of(url)} was forgotten at its owner's wish and is not crawled again: leave this seed out"
+            )
+    return blocked
 
 
 def write_settings(directory: Path, settings: Settings) -> None:

@@ -81,13 +81,15 @@ class Shard:
     async def _look(self, number: int) -> None:
         job, company = self._job, self._job.company
         assert company is not None
+        has_hope = False  # of pages that the owner of a budget has not refused
         if job.loop.is_idle:
             is_short = job.loop.allowance.pages_left(0) <= 0 and job.frontier.has_queued
             if not is_short:
                 await job.loop.allowance.give_back()
             elif await job.loop.allowance.want_again():
+                has_hope = True
                 job.loop.stir()
-        is_idle = job.loop.is_idle and company.outbox.unwritten == 0
+        is_idle = job.loop.is_idle and not has_hope and company.outbox.unwritten == 0
         activity = job.stats["requests"] + company.received + company.outbox.posted
         self._line.send(Sight(number, is_idle, activity, dict(job.stats), job.active_hosts))
 

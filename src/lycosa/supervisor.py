@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from lycosa import config
 from lycosa.backends import warc_check
 from lycosa.backends.control import ControlServer
 from lycosa.backends.layout import WARCS, note_shards, shard_name, shards_of, warc_prefix
@@ -36,6 +37,7 @@ from lycosa.crawl.loop import Ended
 from lycosa.errors import BadInput, DiskFull, LycosaError
 from lycosa.job import check_job, write_settings
 from lycosa.kit.keys import host_key, owner_of
+from lycosa.regrant import is_lowered, regrant
 
 _ROUND_S, _QUIET_ROUND_S = 0.5, 0.1  # with work to do, and without
 _ROOM_S = 2.0
@@ -150,6 +152,9 @@ class Supervisor:
         return ended
 
     def _prepare(self) -> None:
+        stored = self.directory / "lycosa.toml"
+        if stored.exists() and is_lowered(config.load(stored), self.settings):
+            regrant(self.directory)
         note_shards(self.directory, len(self._shards))
         write_settings(self.directory, self.settings)
         if (self.directory / WARCS).is_dir():

@@ -49,7 +49,7 @@ from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
 from lycosa.crawl.view import PageView
 from lycosa.errors import BadInput
-from lycosa.job import check_job, write_settings
+from lycosa.job import check_blocked, check_job, write_settings
 from lycosa.model import Reply
 from lycosa.ports import Gate
 from lycosa.web.addresses import OwnHosts
@@ -227,10 +227,7 @@ class Crawl:
             logging.getLogger("lycosa").warning("%d pages were lost to a power cut and are fetched again", lost)
 
     def _check_blocked(self) -> None:
-        blocked = frozenset(blocked_hosts(self._store))
-        for url in self.seeds.values():
-            if host_of(url) in blocked:
-                raise BadInput(f"{host_of(url)} was forgotten at its owner's wish: it is not crawled again")
+        blocked = check_blocked(self._store, self.seeds.values())
         self.all_seeds = [url for url in self.all_seeds if host_of(url) not in blocked]
 
     def _about(self) -> dict[str, str]:

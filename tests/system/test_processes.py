@@ -282,3 +282,36 @@ def table_pages(directory: Path) -> list[dict[str, Any]]:
         listed = list(crawl.rows("pages", ("url", "status")))
     assert len(listed) == len({row["url"] for row in listed})
     return listed
+
+
+def test_a_budget_holds_for_all_processes_together_also_when_it_is_lowered_or_raised(tmp_path: Path) -> None:
+    async def run() -> None:
+        directory = tmp_path / "c"
+        async with web(PLAN) as served:
+            for most, fetched in ((20, 20), (40, 40), (30, 40), (55, 55)):
+                summary, _ = await ended(
+                    await start(*crawl_of(served, directory, 2, "--max-pages", str(most), "--json"))
+                )
+                assert summary["pages"]["fetched"] == fetched, (most, summary)
+            assert summary["urls"]["parked"] == 0
+            summary, _ = await ended(await start(*crawl_of(served, directory, 2, "--max-pages", "100000", "--json")))
+            assert summary["state"] == "finished"
+        assert found(directory) >= expected(served)
+
+    asyncio.run(run())
+
+
+def test_a_lowered_budget_takes_back_what_was_granted(tmp_path: Path) -> None:
+    async def run() -> None:
+        directory = tmp_path / "c"
+        async with web(PLAN, latency=0.05) as served:
+            crawl = await start(*crawl_of(served, directory, 2, "--max-pages", "100000", "--json"))
+            await until(lambda: len(served.log) > 30)
+            os.killpg(crawl.pid, signal.SIGINT)
+            await ended(crawl)
+            before = told("status", "--dir", directory)["pages"]["fetched"]
+            few = str(before + 5)
+            summary, _ = await ended(await start(*crawl_of(served, directory, 2, "--max-pages", few, "--json")))
+            assert summary["pages"]["fetched"] == before + 5
+
+    asyncio.run(run())

@@ -29,7 +29,7 @@ from lycosa.cli.options import as_json
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
-from lycosa.job import choose_processes
+from lycosa.job import check_blocked, check_job, choose_processes
 from lycosa.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
         show_plan(named or _stored_seeds(directory), settings, as_json)
         return
     processes = choose_processes(directory, settings, named)
-    _divide(directory, processes)
+    _divide(directory, settings, named, processes)
     while True:
         try:
             crawl_in = _crawl if processes == 1 else _crawl_in_many
@@ -91,11 +91,16 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
                 return
 
 
-def _divide(directory: Path, processes: int) -> None:
-    """See that there are as many shards as processes."""
+def _divide(directory: Path, settings: config.Settings, named: list[str], processes: int) -> None:
+    """See that there are as many shards as processes. A crawl that will be refused is left as it is."""
     if (directory / REPARTITION).exists() or shards_of(directory) not in (0, processes):
+        from lycosa.cli.opened import opened
         from lycosa.repartition import repartition
 
+        seeds, _ = check_job(directory, settings, named)
+        if not (directory / REPARTITION).exists():
+            with opened(directory) as crawl:
+                check_blocked(crawl.store, seeds.values())
         repartition(directory, processes, lambda line: click.echo(f"lycosa: {line}", err=True))
 
 

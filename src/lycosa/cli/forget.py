@@ -67,9 +67,9 @@ def forget(directory: Path, what: str, yes: bool, as_json: bool) -> None:
             drop_index(directory)
         done = _Eraser(directory, stores, normal).forget(target)
     if has_index:
-        from lycosa.indexing import catch_up
+        from lycosa.indexing import rebuild_index
 
-        catch_up(directory, rebuild=True)
+        rebuild_index(directory)
     if as_json:
         click.echo(json.dumps({"forgotten": target.name, **done._asdict()}))
         return

@@ -36,7 +36,7 @@ class PageBudget:
                 share = self._share(name, most, used + self._held[name], host)
                 if share is None:
                     return WAIT
-                most = share
+                most = min(share, limit)  # which may have been larger when it was granted
             if used + self._held[name] >= most:
                 return reason if used >= most else WAIT
         for name, _, _ in accounts:

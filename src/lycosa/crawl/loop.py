@@ -184,7 +184,7 @@ class Loop:
             raise self._obstacle
         if self._stopping or self.allowance.is_day_over():
             return "stopped"
-        if not self.allowance.is_used_up():
+        if not self.allowance.is_used_up() and self.allowance.pages_left(0) > 0:
             self.frontier.park("waiting")  # all that is left would keep us waiting too long
         return "finished"
 

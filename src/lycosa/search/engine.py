@@ -86,7 +86,7 @@ class Search:
         view, ranks = self._reader.view(), self._ranks()
         asked = _bounded(request)
         # The minute, because answers depend on the time a little: what is fresh, and what is no longer available.
-        mark = (view.generation, id(ranks), int(self._now() // 60), asked)
+        mark = (view.generation, ranks, int(self._now() // 60), asked)
         with self._lock:
             kept = self._kept.get(mark)
         answer = kept if kept is not None else self._answer(view, ranks, asked)
