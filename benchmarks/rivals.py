@@ -133,6 +133,8 @@ def _lycosa(home: Path, task: Task) -> list[str]:
         "fetch.slots": str(task.concurrency),
         "budget.domain_pages": "10000000",
     }
+    if task.authority is not None:
+        settings["network.ca_file"] = json.dumps(str(task.authority))
     return [
         *(sys.executable, "-m", "lycosa", "crawl", "--seeds-file", str(task.seeds), "--dir", str(task.out / "crawl")),
         *("--delay", "0s", "--json", *(each for pair in settings.items() for each in ("-s", "=".join(pair)))),
@@ -149,7 +151,6 @@ RIVALS = {
             "WARC, tables, frontier on disk, both kinds of copies found",
             lambda home: None,
             _lycosa,
-            "has no setting for an authority of one's own",
         ),
         Rival("scrapy", GZIP_A_PAGE, into_venv("scrapy"), _by_python),
         Rival("crawlee", GZIP_A_PAGE, into_venv("crawlee[parsel,httpx]"), _by_python),

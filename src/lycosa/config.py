@@ -105,6 +105,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: Annotated[
         str, Meta(description="the address or interface requests come from; the system's choice if empty")
     ] = ""
+    ca_file: Annotated[
+        str, Meta(description="a file of certificate authorities (PEM) to trust instead of the usual ones")
+    ] = ""
     max_rate: Annotated[
         Bytes | None, Meta(description="most bytes that are received in a second, by all processes together")
     ] = None

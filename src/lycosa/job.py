@@ -28,6 +28,9 @@ def check_job(directory: Path, settings: Settings, named: Sequence[str]) -> tupl
     """The seeds that are named, as they are requested, with their normal forms. What cannot be crawled is said here."""
     seeds = read_seeds(Normaliser(settings.urls.tracking, settings.urls.session), named)
     _check_manners(settings, seeds)
+    authorities = settings.network.ca_file
+    if authorities and not Path(authorities).is_file():
+        raise BadSetting(f"there is no file {authorities}: network.ca_file names one of certificate authorities")
     make_scope(settings.crawl.scope, seeds.values(), settings.crawl.include, settings.crawl.exclude)
     if not seeds and not (directory / SHARD).exists():
         raise BadInput("nothing to crawl: name at least one seed, for example https://example.org/")

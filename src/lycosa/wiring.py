@@ -162,6 +162,7 @@ class Crawl:
             clock=self.clock,
             gate=passages,
             source=settings.network.source,
+            ca_file=settings.network.ca_file or None,
         )
         parts = Parts(
             self.frontier,

@@ -178,6 +178,7 @@ def test_the_delay_is_kept_on_every_host(tmp_path: Path) -> None:
         (["crawl", "http://127.0.0.1:9/", "--contact", "x", "--delay", "0s"], "polite.own_hosts"),
         (["crawl", "http://127.0.0.1:9/", "--contact", "x", "--include", "re:("], "regular expression"),
         (["crawl", "http://127.0.0.1:9/", "-s", "crawl.sope=web"], "crawl.scope"),
+        (["crawl", "http://127.0.0.1:9/", "--contact", "x", "-s", "network.ca_file=/no.pem"], "network.ca_file"),
         (["crawl", "--seeds-file", "/nowhere"], "/nowhere"),
         (["status"], "--dir"),
         (["get", "http://a/"], "--dir"),
