@@ -109,9 +109,9 @@ def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaErro
 
     Nothing is lost: what was settled is whole, and the rest is still queued.
     """
-    click.echo(f"lycosa: paused, and goes on when there is room: {obstacle}", err=True)
     stopped = threading.Event()
     before = {sign: signal.signal(sign, lambda *_: stopped.set()) for sign in (signal.SIGINT, signal.SIGTERM)}
+    click.echo(f"lycosa: paused, and goes on when there is room: {obstacle}", err=True)
     try:
         while not stopped.wait(_ROOM_S):
             with contextlib.suppress(DiskFull):
