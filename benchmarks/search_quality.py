@@ -211,7 +211,9 @@ def main() -> int:
             if chosen.quick:
                 search = Search(TantivyReader(quick_index(collection, Path(scratch) / "index")))
             else:
-                search = open_search(crawl(collection, Path(scratch)))
+                directory = crawl(collection, Path(scratch))
+                catch_up(directory)
+                search = open_search(directory)
             quality = ask(collection, search)
         figures = f"nDCG@10 {quality.ndcg_10:.4f}, recall@100 {quality.recall_100:.4f}"
         print(f"{collection.name}: {figures}, {quality.queries} queries", flush=True)
