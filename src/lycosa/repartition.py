@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from lycosa.backends.durable import sync_directory
 from lycosa.backends.journal import Journal
 from lycosa.backends.layout import FEED, REPARTITION, TABLES, note_shards, shard_name, shards_of
 from lycosa.backends.parquet import SCHEMAS, list_files
@@ -89,7 +90,7 @@ def _note(place: Path, shards: int) -> None:
         out.flush()
         os.fsync(out.fileno())
     fresh.rename(place / _READY)
-    _sync(place)
+    sync_directory(place)
 
 
 def _switch(directory: Path, shards: int) -> None:
@@ -101,17 +102,9 @@ def _switch(directory: Path, shards: int) -> None:
             path.rename(place / f"old-{path.name}")
     for name in sorted(waiting):
         (place / name).rename(directory / name)
-    _sync(directory)
+    sync_directory(directory)
     note_shards(directory, shards)
     shutil.rmtree(place)
-
-
-def _sync(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 class _Division:

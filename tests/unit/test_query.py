@@ -95,5 +95,5 @@ def test_anything_is_a_query(text: str) -> None:
     )
 )
 def test_any_mixture_of_operators_is_a_query(parts: list[str]) -> None:
-    read_query(" ".join(parts))
-    read_query("".join(parts))
+    assert isinstance(read_query(" ".join(parts)), Query)
+    assert isinstance(read_query("".join(parts)), Query)

@@ -22,6 +22,7 @@ import numpy as np
 from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
+from lycosa.backends.durable import sync_directory
 from lycosa.errors import LycosaError
 
 FORMAT = 1
@@ -167,12 +168,4 @@ class ArrayWriter:
             os.fsync(self._file.fileno())
         self._unfinished.replace(self._path)
         if self._synced:
-            _sync_directory(self._path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+            sync_directory(self._path.parent)

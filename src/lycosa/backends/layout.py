@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from lycosa.backends.durable import sync_directory
 from lycosa.errors import LycosaError
 
 SHARD, WARCS, TABLES, FEED, RECORDS, RANKS = "shard-00", "warc", "tables", "feed", "records", "ranks"
@@ -65,8 +66,4 @@ def note_shards(directory: Path, shards: int) -> None:
             out.flush()
             os.fsync(out.fileno())
         fresh.rename(file)
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    sync_directory(directory)

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lycosa.backends.durable import sync_directory
 from lycosa.errors import LycosaError
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _write(directory: Path, table: str, content: pa.Table, numbers: tuple[int, i
         folder.mkdir(parents=True, exist_ok=True)
         _put(path, [content], _schema(table).with_metadata(about))
         for changed in (folder.parent, directory):
-            _sync_directory(changed)
+            sync_directory(changed)
     except OSError as error:
         raise TableTrouble(
             f"cannot write the table {table} in {directory}: {error.strerror or error}; make room there and start again"
@@ -215,7 +216,7 @@ def _put(path: Path, parts: Iterable[pa.Table], schema: pa.Schema) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.rename(path)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
@@ -357,11 +358,3 @@ def _table_file(path: Path) -> TableFile:
     day = next((part.removeprefix("date=") for part in path.parts[::-1] if part.startswith("date=")), "")
     *_, first, last = path.stem.rsplit("-", 2)
     return TableFile(path, day, *(int(number) if number.isdigit() else 0 for number in (first, last)))
-
-
-def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
 
+from lycosa.backends.durable import sync_directory
 from lycosa.backends.warc import WriteFailed
 
 _CHUNK_BYTES = 1 << 16
@@ -48,13 +49,13 @@ class Records:
         is_new = not self._directory.exists()
         self._directory.mkdir(parents=True, exist_ok=True)
         if is_new:
-            _sync_directory(self._directory.parent)
+            sync_directory(self._directory.parent)
         fd = os.open(
             self._directory / f"{name}{self._suffix}.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644
         )
         try:
             os.ftruncate(fd, _end_of_lines(fd))
-            _sync_directory(self._directory)
+            sync_directory(self._directory)
         except OSError:
             os.close(fd)
             raise
@@ -97,11 +98,3 @@ def _end_of_lines(fd: int) -> int:
             return start + at + 1
         end = start
     return 0
-
-
-def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -27,6 +27,7 @@ from uuid import UUID, uuid4
 import msgspec
 from isal import isal_zlib
 
+from lycosa.backends.durable import sync_directory
 from lycosa.errors import LycosaError
 from lycosa.model import Location, Response
 
@@ -124,7 +125,7 @@ class WarcWriter:
         try:
             os.fdatasync(self._fd)
             if not self._is_entry_synced:
-                _sync_directory(self._directory)
+                sync_directory(self._directory)
         except OSError as error:
             # The kernel may have dropped the pages it could not write: this file cannot be trusted with more.
             self._abandon()
@@ -330,11 +331,3 @@ def _warcinfo(identity: UUID, name: str, now: float, about: Mapping[str, str]) -
 
 def _compress(head: bytes, block: bytes, level: int) -> bytes:
     return isal_zlib.compress(head + block + _END, level, wbits=31)
-
-
-def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
