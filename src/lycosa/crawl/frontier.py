@@ -24,7 +24,7 @@ from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt,
 from lycosa.crawl.line import Active, Line, Turns
 from lycosa.crawl.outbox import Away, Outbox
 from lycosa.crawl.park import Park
-from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
+from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, is_row_of, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key, url_key
@@ -140,6 +140,8 @@ class Frontier:
             if found is None:
                 continue
             entry, at = fresh.pop(key), key
+            if not entry[0].purpose and is_row_of(entry[0].url, found):
+                continue
             stored: bytes | None = found
             while stored is not None:
                 row = unpack(stored, UrlRow)

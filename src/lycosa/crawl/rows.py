@@ -106,7 +106,13 @@ class LeaseRow(msgspec.Struct, array_like=True):
 
 _Row = TypeVar("_Row", UrlRow, HostRow, RobotsRow, LeaseRow)
 _encode = msgspec.msgpack.Encoder().encode
+_BEFORE_URL = 4  # bytes of a UrlRow: three say how many fields there are, one the format
 _decoders = {kind: msgspec.msgpack.Decoder(kind) for kind in (UrlRow, HostRow, RobotsRow, LeaseRow)}
+
+
+def is_row_of(url: str, stored: bytes) -> bool:
+    """Is this the row of a URL? Only looks at how it begins; False is no certain answer."""
+    return stored.startswith(_encode(url), _BEFORE_URL)
 
 
 def read_text(stored: bytes | None) -> str:
