@@ -14,7 +14,6 @@ from lycosa.web.charset import Charset
 from lycosa.web.html import read_page
 from lycosa.web.page import Page
 from lycosa.web.robots import Robots
-from lycosa.web.text import main_text
 from lycosa.web.tree import read_tree
 from lycosa.web.url import Normaliser
 
@@ -40,7 +39,7 @@ def extraction(sample: Sample) -> list[Row]:
 
     def read_all() -> object:
         page = read_page(sample.body, sample.url)
-        return page.headings, page.text, simhash(main_text(page.blocks))
+        return page.headings, page.text, simhash(page.main_text)
 
     def read_by_tree() -> object:
         page = Page(sample.url, Charset("utf-8", "given"))

@@ -12,7 +12,6 @@ from typing import Any
 from lycosa.backends.parquet import write_table
 from lycosa.kit.simhash import simhash
 from lycosa.web.html import read_page
-from lycosa.web.text import main_text
 from lycosa.web.url import Normaliser
 
 ROOTS = ("/usr/share/doc", "/usr/share/developers-reference", "/usr/share/gtk-doc", "/usr/lib/node_modules")
@@ -63,7 +62,7 @@ def _read(files: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any
             page = read_page(Path(file).read_bytes(), url)
         except (OSError, ValueError):
             continue
-        text = main_text(page.blocks)
+        text = page.main_text
         row = {
             "url": url, "host": host, "fetched_at": _FETCHED_AT, "status": 200, "outcome": "fetched",
             "title": page.title, "language": page.language, "text": text,

@@ -2,6 +2,7 @@
 #ifndef LYCOSA_GROWING_H
 #define LYCOSA_GROWING_H
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

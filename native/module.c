@@ -6,13 +6,24 @@
 #include "simhash.h"
 #include "tags.h"
 
-static PyObject *read_page(PyObject *module, PyObject *arguments) {
+typedef PyObject *(*Reading)(const char *html, Py_ssize_t size, PyObject *entities);
+
+static PyObject *read_with(Reading reading, PyObject *arguments) {
     const char *html;
     Py_ssize_t size;
     PyObject *entities;
+    if (!PyArg_ParseTuple(arguments, "y#O!", &html, &size, &PyDict_Type, &entities)) return NULL;
+    return reading(html, size, entities);
+}
+
+static PyObject *read_page(PyObject *module, PyObject *arguments) {
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "y#O!:read_page", &html, &size, &PyDict_Type, &entities)) return NULL;
-    return page_read(html, size, entities);
+    return read_with(page_read, arguments);
+}
+
+static PyObject *read_words(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return read_with(page_words, arguments);
 }
 
 static PyObject *fingerprint(PyObject *module, PyObject *arguments) {
@@ -29,7 +40,8 @@ static PyObject *fingerprint(PyObject *module, PyObject *arguments) {
 }
 
 static PyMethodDef FUNCTIONS[] = {
-    {"read_page", read_page, METH_VARARGS, "What a plain page holds; None if the page is not plain."},
+    {"read_page", read_page, METH_VARARGS, "What a plain page holds, and its main text; None if the page is not plain."},
+    {"read_words", read_words, METH_VARARGS, "All the text of a plain page, whole and in blocks; None if it is not plain."},
     {"simhash", fingerprint, METH_VARARGS, "The fingerprint of a text; None if it is no text of words."},
     {NULL, NULL, 0, NULL},
 };

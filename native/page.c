@@ -11,12 +11,12 @@
 #include <Python.h>
 
 #include "growing.h"
+#include "lines.h"
 #include "page.h"
 #include "tags.h"
 
 enum { DEEPEST = 256, LONGEST_NAME = 31, LONGEST_ENTITY = 33, MOST_BLOCKS = 25000, MOST_LINKS = 10000 };
 enum { MOST_HEADINGS = 1000, LONGEST_LINK_TEXT = 500 };
-enum { R_NONE, R_MAIN, R_NAV, R_ASIDE, R_HEADER, R_FOOTER, R_FORM, R_COUNT };
 static const char *const REGIONS[R_COUNT] = {"", "main", "nav", "aside", "header", "footer", "form"};
 static const char *const ROLES[R_COUNT] = {"", "main", "navigation", "complementary", "banner", "contentinfo", "search"};
 
@@ -29,12 +29,6 @@ typedef struct {
     int region;  /* of what lies around it */
     size_t text; /* where its text begins */
 } Open;
-
-typedef struct {
-    size_t start, end;
-    const char *tag;
-    int region, linked;
-} Line;
 
 typedef struct {
     const Byte *at, *end;
@@ -950,15 +944,29 @@ static PyObject *make_blocks(Reader *r) {
     return blocks;
 }
 
+static PyObject *make_text(const Growing *text) {
+    size_t size = text->size;
+    if (size > 0 && text->data[size - 1] == '\n') size--;
+    return PyUnicode_DecodeUTF8(text->data ? text->data : "", (Py_ssize_t)size, NULL);
+}
+
 static PyObject *make_page(Reader *r) {
-    size_t size = r->text.size;
-    if (size > 0 && r->text.data[size - 1] == '\n') size--;
-    PyObject *text = PyUnicode_DecodeUTF8(r->text.data ? r->text.data : "", (Py_ssize_t)size, NULL);
+    Growing main_lines = {0};
+    put_main_text(&main_lines, r->text.data, (const Line *)(const void *)r->lines.data, r->lines.size / sizeof(Line));
+    PyObject *text = main_lines.failed ? PyErr_NoMemory() : make_text(&main_lines);
+    PyObject *page = text != NULL ? PyTuple_Pack(4, r->notes, r->links, r->headings, text) : NULL;
+    Py_XDECREF(text);
+    growing_free(&main_lines);
+    return page;
+}
+
+static PyObject *make_words(Reader *r) {
+    PyObject *text = make_text(&r->text);
     PyObject *blocks = text != NULL ? make_blocks(r) : NULL;
-    PyObject *page = blocks != NULL ? PyTuple_Pack(5, r->notes, r->links, r->headings, text, blocks) : NULL;
+    PyObject *words = blocks != NULL ? PyTuple_Pack(2, text, blocks) : NULL;
     Py_XDECREF(text);
     Py_XDECREF(blocks);
-    return page;
+    return words;
 }
 
 void page_prepare(void) {
@@ -970,10 +978,10 @@ void page_prepare(void) {
     classes[0xc2] = C_WIDE;
 }
 
-PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities) {
+static PyObject *read_as(const char *html, Py_ssize_t size, PyObject *entities, PyObject *(*make)(Reader *)) {
     Reader *r = calloc(1, sizeof *r);
     if (r == NULL) return PyErr_NoMemory();
-    PyObject *page = NULL;
+    PyObject *made = NULL;
     r->at = (const Byte *)html;
     r->end = r->at + size;
     r->entities = entities;
@@ -981,7 +989,7 @@ PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities) {
     r->notes = PyList_New(0);
     r->links = PyList_New(0);
     r->headings = PyList_New(0);
-    if (r->notes != NULL && r->links != NULL && r->headings != NULL && read_all(r)) page = make_page(r);
+    if (r->notes != NULL && r->links != NULL && r->headings != NULL && read_all(r)) made = make(r);
     int failed = r->text.failed || r->value.failed || r->lines.failed;
     Py_XDECREF(r->notes);
     Py_XDECREF(r->links);
@@ -993,11 +1001,19 @@ PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities) {
     growing_free(&r->value);
     growing_free(&r->lines);
     free(r);
-    if (page != NULL) return page;
+    if (made != NULL) return made;
     if (failed) return PyErr_NoMemory();
     if (PyErr_Occurred()) {
         if (!PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) return NULL;
         PyErr_Clear(); /* bytes that are no UTF-8: the parser replaces them */
     }
     Py_RETURN_NONE;
+}
+
+PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities) {
+    return read_as(html, size, entities, make_page);
+}
+
+PyObject *page_words(const char *html, Py_ssize_t size, PyObject *entities) {
+    return read_as(html, size, entities, make_words);
 }

@@ -10,6 +10,7 @@ from lycosa.kit import simhash as fingerprints
 from lycosa.web import plain
 from lycosa.web.charset import Charset
 from lycosa.web.page import Page
+from lycosa.web.text import main_text
 from lycosa.web.tree import read_tree
 
 pytestmark = pytest.mark.skipif(not plain.is_compiled(), reason="lycosa.native was not compiled here")
@@ -81,6 +82,7 @@ def assert_same(one: Page, other: Page, html: object = None) -> None:
     for name in ("base", "title", "language", "canonical", "meta", "data", "links", "too_long", "text", "headings"):
         assert getattr(one, name) == getattr(other, name), (name, html)
     assert [block[:3] for block in one.blocks] == [block[:3] for block in other.blocks], html
+    assert one.main_text == main_text(one.blocks), html
 
 
 @given(pages())

@@ -1,7 +1,7 @@
 """The main text keeps the article and leaves out menus, footers and lists of links."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lycosa.web.html import read_page
@@ -19,7 +19,7 @@ def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def main_of(html: str) -> str:
-    return main_text(read_page(html.encode(), "http://example.org/").blocks)
+    return read_page(html.encode(), "http://example.org/").main_text
 
 
 def test_paragraphs_stay_and_menus_go() -> None:
@@ -119,3 +119,22 @@ def test_the_main_text_is_made_of_blocks_of_the_page_in_order(blocks: list[Block
             at += len(block.text) + 1
     assert at >= len(text)
     assert bool(text) == bool(blocks)
+
+
+PARTS = st.builds(
+    lambda tag, inner: f"<{tag}>{inner}</{tag}>",
+    st.sampled_from(["p", "h1", "h2", "li", "div", "nav", "main", "footer", "aside", "header"]),
+    st.builds(
+        lambda before, linked, after: f"{before}<a href=x>{linked}</a>{after}",
+        st.integers(0, 130).map(lambda size: ("Wölfe spinnen nicht. " * 7)[:size]),
+        st.integers(0, 90).map(lambda size: ("Spinnen in der Nähe " * 5)[:size]),
+        st.sampled_from(["", "mehr", LONG]),
+    ),
+)
+
+
+@given(st.lists(PARTS, max_size=14).map("".join))
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_main_text_is_the_same_however_the_page_is_read(html: str) -> None:
+    page = read_page(html.encode(), "http://example.org/")
+    assert page.main_text == main_text(page.blocks)

@@ -25,7 +25,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import msgspec
-from isal import isal_zlib
+from isal import igzip_lib
 
 from lycosa.backends.durable import sync_directory
 from lycosa.errors import LycosaError
@@ -330,4 +330,4 @@ def _warcinfo(identity: UUID, name: str, now: float, about: Mapping[str, str]) -
 
 
 def _compress(head: bytes, block: bytes, level: int) -> bytes:
-    return isal_zlib.compress(head + block + _END, level, wbits=31)
+    return igzip_lib.compress(head + block + _END, level, igzip_lib.COMP_GZIP)

@@ -23,7 +23,6 @@ from lycosa.web.page import Page
 from lycosa.web.robots import Robots, target_of
 from lycosa.web.scope import is_media
 from lycosa.web.sitemap import read_sitemap
-from lycosa.web.text import main_text
 from lycosa.web.traps import TrapRules
 from lycosa.web.url import Normaliser, cut, parse
 
@@ -215,7 +214,7 @@ def _told(page: Page, settings: Settings) -> dict[str, Any]:
             for link in page.links
         ],
         "headings": [{"level": heading.level, "text": heading.text} for heading in page.headings],
-        "main_text": main_text(page.blocks),
+        "main_text": page.main_text,
     }
 
 

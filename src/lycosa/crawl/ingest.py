@@ -32,7 +32,6 @@ from lycosa.web.headers import looks_like_html, read_content_type, read_link_hea
 from lycosa.web.html import read_page
 from lycosa.web.page import FOLLOWED, Link, Page
 from lycosa.web.scope import Scope
-from lycosa.web.text import main_text
 from lycosa.web.traps import Patterns, TrapRules
 from lycosa.web.url import Normaliser, host_of
 
@@ -98,7 +97,7 @@ class Read(msgspec.Struct):
 
     def main_text(self) -> str:
         if self.text is None:
-            self.text = main_text(self.page.blocks) if self.page is not None else ""
+            self.text = self.page.main_text if self.page is not None else ""
         return self.text
 
     def fingerprint(self) -> int | None:

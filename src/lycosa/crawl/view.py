@@ -17,7 +17,6 @@ from lycosa.errors import BadUrl
 from lycosa.model import Response
 from lycosa.web.headers import Headers
 from lycosa.web.page import Page
-from lycosa.web.text import main_text
 from lycosa.web.url import Base
 
 
@@ -52,7 +51,7 @@ class PageView(msgspec.Struct, frozen=True, dict=True, eq=False):
     @property
     def main_text(self) -> str:
         """The text without menus and footers."""
-        return main_text(self.page.blocks) if self.page else ""
+        return self.page.main_text if self.page else ""
 
     @cached_property
     def links(self) -> list[str]:

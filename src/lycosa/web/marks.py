@@ -15,6 +15,7 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from lycosa.web.page import Block, Heading, Region, fold
+from lycosa.web.text import main_text
 
 BEGIN, END, REGION, LEAVE = "\x1e\x1d\x1f\x1c"
 _BEGIN, _END, _REGION_END = BEGIN.encode(), END.encode(), (END + LEAVE).encode()  # bytes go into the tree faster
@@ -173,6 +174,9 @@ class MarkedText:
 
     def text(self) -> str:
         return "\n".join([line for line in self.lines if line])
+
+    def main_text(self) -> str:
+        return main_text(self.blocks())
 
     def blocks(self) -> list[Block]:
         if not self._are_marks_ours:

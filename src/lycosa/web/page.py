@@ -60,6 +60,8 @@ class Words(Protocol):
 
     def blocks(self) -> list[Block]: ...
 
+    def main_text(self) -> str: ...
+
 
 class Unread(Protocol):
     """A tree whose words nobody has asked for yet."""
@@ -82,6 +84,9 @@ class Silence:
 
     def blocks(self) -> list[Block]:
         return []
+
+    def main_text(self) -> str:
+        return ""
 
 
 class Page(msgspec.Struct):
@@ -129,3 +134,8 @@ class Page(msgspec.Struct):
     def blocks(self) -> list[Block]:
         """The text in blocks, with what is known of each."""
         return self.words.blocks()
+
+    @property
+    def main_text(self) -> str:
+        """What the page is about, without menus, footers and lists of links (`web.text`)."""
+        return self.words.main_text()

@@ -15,6 +15,7 @@ from lycosa.web.page import Block, Heading, Link, Page
 
 try:
     from lycosa.native import read_page as _read
+    from lycosa.native import read_words as _read_words
 except ImportError:  # no compiler where it was installed
     _read = None  # type: ignore[assignment]
 
@@ -31,7 +32,7 @@ def read_plain(html: bytes, page: Page) -> bool:
     found = _read(html, html5) if _read is not None and len(html) <= PLAIN_BYTES else None
     if found is None:
         return False
-    notes, anchors, headings, text, blocks = found
+    notes, anchors, headings, main_text = found
     elements = Elements(page)
     for tag, attributes, content in notes:
         if tag in _MEDIA:
@@ -51,26 +52,36 @@ def read_plain(html: bytes, page: Page) -> bool:
         else:
             links.append(Link(href, "a", rel, said))
     elements.close()
-    page.read = PlainWords(text, headings, blocks)
+    page.read = PlainWords(html, headings, main_text)
     return True
 
 
 class PlainWords:
-    """The words of a plain page, which were all read with its links."""
+    """The words of a plain page: its headings and main text, which were read with its links. For all of its text, which
+    few ask for, it is read again."""
 
-    def __init__(
-        self, text: str, headings: Sequence[tuple[int, str]], blocks: Sequence[tuple[str, str, str, int]]
-    ) -> None:
+    def __init__(self, html: bytes, headings: Sequence[tuple[int, str]], main_text: str) -> None:
         self.headings = [Heading(level, said[:_LONGEST_HEADING]) for level, said in headings]
         self.cut: list[str] = []
-        self._text = text
-        self._blocks = blocks
+        self._html = html
+        self._main_text = main_text
+        self._whole: tuple[str, list[Block]] | None = None
+
+    def main_text(self) -> str:
+        return self._main_text
 
     def text(self) -> str:
-        return self._text
+        return self._words()[0]
 
     def blocks(self) -> list[Block]:
-        return list(map(_block, self._blocks))
+        return list(self._words()[1])
+
+    def _words(self) -> tuple[str, list[Block]]:
+        if self._whole is None:
+            found = _read_words(self._html, html5)
+            assert found is not None  # it was plain before
+            self._whole, self._html = (found[0], list(map(_block, found[1]))), b""
+        return self._whole
 
 
 _block = partial(tuple.__new__, Block)  # a third of the cost of `Block._make`
