@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pycurl
@@ -30,6 +31,7 @@ FREE_FRAMING_BYTES = 131_072  # more than one read
 _LONGEST_IDLE_S = 90
 _LONGEST_LIFE_S = 3600
 _BUFFER_BYTES = 65_536
+_SHORT_LINE = 100  # bytes of a header field that is worth remembering
 _STOP = -1  # what a callback of libcurl returns to end the transfer
 _ACCEPT = (
     "Accept: text/html,application/xhtml+xml,*/*;q=0.8",
@@ -230,15 +232,22 @@ def _read_lines(lines: list[bytes]) -> list[tuple[str, str]]:
     """Header fields as text: UTF-8 where it is, else Latin-1; folded lines joined (RFC 9112 5.2)."""
     fields: list[tuple[str, str]] = []
     for line in lines:
-        text = _read_text(line)
-        if text[:1] in (" ", "\t") and fields:
+        if line[:1] in (b" ", b"\t") and fields:
             name, value = fields[-1]
-            fields[-1] = name, f"{value} {text.strip()}".strip()
+            fields[-1] = name, f"{value} {_read_text(line).strip()}".strip()
             continue
-        name, colon, value = text.partition(":")
-        if colon:
-            fields.append((name.rstrip(), value.strip()))
+        field = _known_field(line) if len(line) <= _SHORT_LINE else _read_field(line)
+        if field is not None:
+            fields.append(field)
     return fields
+
+
+def _read_field(line: bytes) -> tuple[str, str] | None:
+    name, colon, value = _read_text(line).partition(":")
+    return (name.rstrip(), value.strip()) if colon else None
+
+
+_known_field = lru_cache(512)(_read_field)  # servers say the same things all the time
 
 
 def _read_text(line: bytes) -> str:

@@ -19,6 +19,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from hashlib import blake2b, sha256
 from http.client import responses as REASONS  # noqa: N812
 from pathlib import Path
@@ -223,8 +224,18 @@ def digest(data: bytes) -> str:
 
 def warc_date(at: float) -> str:
     """Unix time as WARC-Date, with microseconds."""
-    micros = round(at * 1_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(micros // 1_000_000))}.{micros % 1_000_000:06d}Z"
+    seconds, micros = divmod(round(at * 1_000_000), 1_000_000)
+    return f"{_date(seconds)}.{micros:06d}Z"
+
+
+@lru_cache(16)
+def _date(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+
+
+@lru_cache(64)
+def _field_name(name: str) -> str:
+    return _NOT_A_NAME.sub("-", name)
 
 
 def _group(visit: Visit, ids: tuple[str, str, str], level: int) -> tuple[bytes, bytes, bytes, Original]:
@@ -240,7 +251,7 @@ def _group(visit: Visit, ids: tuple[str, str, str], level: int) -> tuple[bytes, 
     kind = "revisit" if visit.revisit_of else "response"
     fields = f"{same}{fields}WARC-Concurrent-To: {ids[0]}\r\nContent-Type: application/http; msgtype=response\r\n"
     answer = _compress(_head(kind, ids[1], fields, block), block, level)
-    notes = "".join(f"{_NOT_A_NAME.sub('-', name)}: {_one_line(value)}\r\n" for name, value in visit.metadata.items())
+    notes = "".join(f"{_field_name(name)}: {_one_line(value)}\r\n" for name, value in visit.metadata.items())
     if not response.version.startswith("1"):
         notes += f"http-version: {_one_line(response.version)}\r\n"  # which the made-up status line does not tell
     known = notes.encode("utf-8", "replace")
@@ -323,7 +334,7 @@ def _head(kind: str, identity: str, fields: str, block: bytes) -> bytes:
 
 def _warcinfo(identity: UUID, name: str, now: float, about: Mapping[str, str]) -> bytes:
     told = {**about, "format": "WARC File Format 1.1", "conformsTo": CONFORMS_TO, FORMAT_FIELD: str(FORMAT)}
-    block = "".join(f"{_NOT_A_NAME.sub('-', key)}: {_one_line(value)}\r\n" for key, value in told.items())
+    block = "".join(f"{_field_name(key)}: {_one_line(value)}\r\n" for key, value in told.items())
     data = block.encode("utf-8", "replace")
     fields = f"WARC-Date: {warc_date(now)}\r\nWARC-Filename: {name}\r\nContent-Type: application/warc-fields\r\n"
     return _head("warcinfo", f"<urn:uuid:{identity}>", fields, data) + data

@@ -314,7 +314,9 @@ class Ingest:
         row.warc_length = stored.location.length
         effect.counts["stored"] += stored.location.length
         if first is None:
-            claim = msgspec.structs.replace(stored.claim, page=row.url if row.url != stored.claim.url else "")
+            claim = stored.claim
+            if row.url != claim.url:
+                claim = msgspec.structs.replace(claim, page=row.url)
             effect.changes.append(self._claims.claim(row.content_hash, claim))
 
     # -- everything else -----------------------------------------------------------------------------------------------

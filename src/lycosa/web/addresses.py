@@ -118,11 +118,13 @@ class OwnHosts:
                 self._names.add(_read_name(pattern))
             else:
                 self._networks.append(network)
+        self._remembered = lru_cache(_KNOWN_ADDRESSES)(self._covers)
 
     def covers(self, host: str, address: str | None) -> bool:
         """Is the host one of them, by its name or by the address it has?"""
-        if not self._names and not self._networks:
-            return False
+        return bool(self._names or self._networks) and self._remembered(host, address)
+
+    def _covers(self, host: str, address: str | None) -> bool:
         return self._has_name(host.lower().rstrip(".")) or any(map(self._has_address, (address or host, host)))
 
     def _has_name(self, host: str) -> bool:

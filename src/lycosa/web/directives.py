@@ -50,6 +50,9 @@ class Directives(msgspec.Struct, frozen=True):
         return 0 if self.nosnippet else self.max_snippet
 
 
+_NOTHING = Directives()
+
+
 def read_told(told: str) -> Directives:
     """Directives from the words of `Directives.told`, which has dates as Unix time."""
     words = dict([word.partition(":")[::2] for word in told.split(", ")])
@@ -68,6 +71,8 @@ def read_told(told: str) -> Directives:
 def read_directives(agent: str, meta: Mapping[str, str], x_robots_tag: Iterable[str] = (), tdm: str = "") -> Directives:
     """The directives that hold for `agent`: `meta` by lower-case name, the header's values, and TDM-Reservation."""
     us = agent.lower()
+    if not x_robots_tag and not tdm and meta.keys().isdisjoint(("robots", us, "tdm-reservation")):
+        return _NOTHING
     said = [pair for name in ("robots", us) if name in meta for pair in _split(meta[name])]
     said += [pair for value in itertools.islice(x_robots_tag, _MOST_TAGS) for pair in _said_to(us, value)]
     words: dict[str, str] = {}

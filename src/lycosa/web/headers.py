@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from lycosa.web import charset as charsets
@@ -63,6 +64,7 @@ class ContentType(NamedTuple):
         return self.media_type.startswith("text/")
 
 
+@lru_cache(64)  # of at most 16 KB each, and there are few that are not one of three
 def read_content_type(value: str | None) -> ContentType:
     found = _MEDIA_TYPE.match(value or "")
     return ContentType(found[1].lower() if found else "", charsets.charset_of_type(value))
