@@ -56,6 +56,7 @@ _SCANNED = ("queue", "waiting", "asleep", "due", "seen", "outbox")  # in order, 
 _COPIED = 1_000  # rows a batch
 _FLOCK = struct.Struct("hhqqi4x")  # Linux: kind, whence, start, length, process
 _written: set[Path] = set()  # stores that this process holds for writing
+_FILTERED = 0.02  # of a write buffer is a filter: most keys that are looked for are not in it
 _ROOM_BYTES = 64 << 20  # to go on after the disk was full: opening writes what was in memory to tables
 
 
@@ -287,6 +288,8 @@ def _options(cache: Cache, family: str) -> Options:
     table.set_cache_index_and_filter_blocks(False)
     if family not in _SCANNED:
         table.set_bloom_filter(10, False)
+        options.set_memtable_prefix_bloom_ratio(_FILTERED)
+        options.set_memtable_whole_key_filtering(True)
     # Nearly all keys that are looked for here are here: the filter of Seen has answered for the others.
     options.set_optimize_filters_for_hits(family == "urls")
     options.set_block_based_table_factory(table)
