@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,8 @@ from lycosa.web.url import Normaliser, host_of, is_web, parse
 
 _OTHER_SCHEME = re.compile(r"(?!https?://)[a-z][a-z0-9+.\-]*:(?!\d+(?:/|$))", re.I)  # not the port of a bare name
 _MOST_PROCESSES = 64
-_HOSTS_OF_A_PROCESS = 50  # seed hosts that are worth a process
+_PAGES_OF_A_PROCESS = 400  # a second: what one does with ease, and a billion a month
+_LEAST_TURN_S = 0.25  # from one request of a host to its next, however small the delay
 
 
 def check_job(directory: Path, settings: Settings, named: Sequence[str]) -> tuple[dict[str, str], Processors]:
@@ -100,4 +102,5 @@ def choose_processes(directory: Path, settings: Settings, named: Sequence[str]) 
         return cores
     seeds = read_seeds(Normaliser(settings.urls.tracking, settings.urls.session), named)
     hosts = {host_of(url) for url in seeds.values()}
-    return max(1, min(cores, -(-len(hosts) // _HOSTS_OF_A_PROCESS)))
+    pages_per_s = len(hosts) / max(settings.polite.delay, _LEAST_TURN_S)
+    return max(1, min(cores, math.ceil(pages_per_s / _PAGES_OF_A_PROCESS)))
