@@ -15,15 +15,18 @@ help:
 	@echo 'make bench-crawl  whole crawls beside other crawlers, which it installs; half an hour'
 	@echo 'make clean   remove the virtual environment'
 
+# Sources are compiled here: pip leaves out those that it only points at, uv all of them, and where Python may not write
+# bytecode every start would do it again.
 $(READY): pyproject.toml $(wildcard native/*.[ch])
 ifdef UV
 	$(UV) venv --quiet --allow-existing --python '>=3.11' $(VENV)
-	$(UV) pip install --quiet --python $(BIN)/python -e '.[dev]'
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev]'
 else
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Lycosa needs Python 3.11 or later: name one with make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 endif
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 run: $(READY)

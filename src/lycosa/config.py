@@ -12,7 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -237,15 +237,20 @@ def from_tree(tree: Mapping[str, Any]) -> Settings:
         kind = _section(section)
         if not isinstance(values, Mapping):
             raise BadSetting(f"{section!r} is a section of settings, not a value: write [{section}] above its keys")
-        known = {field.name: field for field in msgspec.structs.fields(kind)}
+        known = {field.name: field for field in _fields(kind)}
         sections[section] = kind(**{key: _convert(section, key, value, known) for key, value in values.items()})
     settings = Settings(**sections)
     _check(settings)
     return settings
 
 
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)  # reads all annotations anew
+
+
 def _section(name: str) -> type[msgspec.Struct]:
-    sections = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+    sections = {field.name: field.type for field in _fields(Settings)}
     if name not in sections:
         raise BadSetting(f"there is no setting {name!r}: {_nearest(name, sections)}")
     kind = sections[name]
@@ -330,8 +335,8 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def describe() -> list[Setting]:
     """Every setting, in order."""
     found = []
-    for section in msgspec.structs.fields(Settings):
-        for field in msgspec.structs.fields(section.type):
+    for section in _fields(Settings):
+        for field in _fields(section.type):
             meaning = next(
                 meta.description for meta in get_args(field.type) if isinstance(meta, Meta) and meta.description
             )
@@ -344,9 +349,9 @@ def show(settings: Settings) -> str:
     """The settings as a TOML file that `load` reads back."""
     meanings = {setting.name: setting.meaning for setting in describe()}
     lines = []
-    for section in msgspec.structs.fields(Settings):
+    for section in _fields(Settings):
         lines.append(f"[{section.name}]")
-        for field in msgspec.structs.fields(section.type):
+        for field in _fields(section.type):
             value = getattr(getattr(settings, section.name), field.name)
             shown = f"{field.name} = {_shown(value)}" if value is not None else f"# {field.name} is not set"
             lines += [f"# {meanings[f'{section.name}.{field.name}']}", shown]
@@ -357,9 +362,9 @@ def show(settings: Settings) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema of a settings file."""
     made: dict[str, Any] = {}
-    for section in msgspec.structs.fields(Settings):
+    for section in _fields(Settings):
         keys = {}
-        for field in msgspec.structs.fields(section.type):
+        for field in _fields(section.type):
             default = json.loads(_shown(getattr(section.type(), field.name)).replace("none", "null"))
             keys[field.name] = {**msgspec.json.schema(field.type, schema_hook=_quantity_schema), "default": default}
         made[section.name] = {"type": "object", "properties": keys, "additionalProperties": False}

@@ -13,10 +13,7 @@ import fcntl
 import logging
 import os
 import secrets
-import signal
-import socket
 import subprocess
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +29,7 @@ from lycosa.backends.rocks import StoreBusy, is_in_use
 from lycosa.backends.room import check_room, size_of
 from lycosa.backends.sharded import add_counts
 from lycosa.backends.steady import SteadyClock
+from lycosa.births import Birth, Process, bear, spawn
 from lycosa.config import Settings
 from lycosa.crawl.loop import Ended
 from lycosa.errors import BadInput, DiskFull, LycosaError
@@ -45,7 +43,6 @@ _MOST_DEATHS, _WITHIN_S = 5, 60.0  # of one shard
 _LAST_WORDS_S = 30.0  # from closing its socket to the end of its process
 _ORPHANS_S = 15.0  # how long shards of a killed crawl may take to stop
 _PATIENCE_S = 8.0
-_BLOCKED = {signal.SIGINT, signal.SIGTERM}
 _LOCK = ".supervisor.lock"
 
 
@@ -58,9 +55,9 @@ class _Shard:
 
     def __init__(self, own: int) -> None:
         self.own = own
-        self.birth: tuple[subprocess.Popen[bytes], socket.socket] | None = None  # started, and not told what to do
+        self.birth: Birth | None = None  # started, and not told what to do
         self.line: Line | None = None
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.stats: dict[str, int] | None = None  # as it told last
         self.sight: Sight | None = None
         self.over: str | None = None
@@ -97,8 +94,10 @@ class Supervisor:
 
     def __enter__(self) -> Self:
         self._lock.enter_context(_locked(self.directory))
-        for shard in self._shards:  # what a process has to load is loaded while we look around
-            shard.birth = _spawn()
+        # What modules of the user have opened is not to be had twice: with those, every shard loads its own.
+        births = bear(len(self._shards), may_copy=not self.settings.crawl.processors)
+        for shard, birth in zip(self._shards, births, strict=True):
+            shard.birth = birth
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -198,7 +197,7 @@ class Supervisor:
 
     async def _live(self, shard: _Shard) -> None:
         """One life of a shard."""
-        shard.process, ours = shard.birth or _spawn()
+        shard.process, ours = shard.birth or spawn()
         shard.birth = None
         shard.line = line = await Line.on(ours)
         line.send(
@@ -329,28 +328,7 @@ class Supervisor:
         return told.answer
 
 
-def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start a process, and the socket to it. It has the signals blocked that end a crawl: those are for us alone."""
-    ours, end = socket.socketpair()
-    command = [sys.executable, "-m", "lycosa.shard", str(end.fileno())]
-    # It finds the same modules as we do, processors of the user among them, and no others.
-    found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path), "PYTHONSAFEPATH": "1"}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
-    try:
-        process = subprocess.Popen(  # noqa: S603 ourselves
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=[end.fileno()],
-            env={**os.environ, **found},
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        end.close()
-    return process, ours
-
-
-def _reap(process: subprocess.Popen[bytes]) -> None:
+def _reap(process: Process) -> None:
     try:
         process.wait(_LAST_WORDS_S)
     except subprocess.TimeoutExpired:

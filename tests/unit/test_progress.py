@@ -7,7 +7,8 @@ from collections import Counter
 
 from rich.console import Console
 
-from lycosa.cli.progress import Meter, line, show_time, table
+from lycosa.cli.progress import Meter, line, show_time
+from lycosa.cli.terminal import table
 
 
 def counters(pages: int, **more: int) -> Counter[str]:

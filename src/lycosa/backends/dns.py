@@ -1,4 +1,4 @@
-"""Names to addresses, asynchronously, by c-ares (aiodns).
+"""Names to addresses, asynchronously.
 
 Answers are kept as long as their TTL says, between 30 s and a day; that a name does not exist for half an hour, that
 its servers failed or kept silent for a minute. Many who ask for one name at the same time cause one question. The
@@ -13,28 +13,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
-
-import aiodns
-import pycares
+from typing import TYPE_CHECKING, Any, Literal
 
 from lycosa.errors import LycosaError
 from lycosa.web.addresses import NoAddress, Resolved, read_address
+
+if TYPE_CHECKING:
+    from lycosa.backends.name_servers import NameServers
 
 SHORTEST_S, LONGEST_S = 30.0, 86_400.0
 NO_NAME_S, FAILED_S = 1800.0, 60.0
 _MOST_NAMES = 100_000
 _MOST_ADDRESSES = 32
-_TRIES = 2
-_NO_SORT = 1 << 7  # ARES_AI_NOSORT, which pycares does not name: sorting opens a socket for each address
-
-_KINDS = {
-    pycares.errno.ARES_ENOTFOUND: "dns.nxdomain",
-    pycares.errno.ARES_ENODATA: "dns.nxdomain",  # the name exists, without addresses
-    pycares.errno.ARES_EBADNAME: "dns.nxdomain",  # no name at all
-    pycares.errno.ARES_ENONAME: "dns.nxdomain",
-    pycares.errno.ARES_ETIMEOUT: "dns.timeout",
-}
 
 
 class Resolver:
@@ -54,7 +44,7 @@ class Resolver:
         self._most_names = most_names
         self._known: dict[str, tuple[Resolved | NoAddress, float]] = {}  # oldest use first
         self._asked: dict[str, asyncio.Task[Resolved | NoAddress]] = {}
-        self._channel: aiodns.DNSResolver | None = None  # begun by the first question, which has a loop
+        self._servers: NameServers | None = None  # begun by the first question, which has a loop
         self._is_closed = False
 
     async def resolve(self, host: str) -> Resolved | NoAddress:
@@ -84,26 +74,21 @@ class Resolver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._channel is not None:
-            await self._channel.close()
-            self._channel = None
+        if self._servers is not None:
+            await self._servers.aclose()
+            self._servers = None
 
     async def _ask(self, host: str) -> Resolved | NoAddress:
-        try:
-            found = await self._open().getaddrinfo(host, flags=_NO_SORT)
-        except (aiodns.error.DNSError, UnicodeError, ValueError) as error:
-            return self._keep(host, _read_error(host, error), None)
-        return self._keep(host, *self._read(found))
+        found = await self._open().ask(host)
+        return self._keep(host, *((found, None) if isinstance(found, NoAddress) else self._read(found)))
 
-    def _open(self) -> aiodns.DNSResolver:
-        if self._channel is None:
-            self._channel = aiodns.DNSResolver(
-                nameservers=self._nameservers or None,
-                timeout=self._timeout_s,
-                tries=_TRIES,
-                flags=pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS,
-            )
-        return self._channel
+    def _open(self) -> NameServers:
+        if self._servers is None:
+            # Imported here: who crawls addresses has no questions, and c-ares and what is around it take 20 ms to load.
+            from lycosa.backends.name_servers import NameServers
+
+            self._servers = NameServers(self._nameservers, self._timeout_s)
+        return self._servers
 
     def _read(self, found: Any) -> tuple[Resolved | NoAddress, float | None]:
         texts = dict.fromkeys(node.addr[0].decode() for node in found.nodes)
@@ -123,10 +108,3 @@ class Resolver:
         while len(self._known) > self._most_names:
             del self._known[next(iter(self._known))]
         return answer
-
-
-def _read_error(host: str, error: Exception) -> NoAddress:
-    if not isinstance(error, aiodns.error.DNSError):
-        return NoAddress("dns.nxdomain", f"{host[:300]!r} is not a name that can be looked up")
-    number, *said = error.args
-    return NoAddress(_KINDS.get(number, "dns.servfail"), str(said[0]) if said else str(number))

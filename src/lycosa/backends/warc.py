@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import blake2b, sha256
-from http.client import responses as REASONS  # noqa: N812
+from http import HTTPStatus
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -38,6 +38,7 @@ REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-dig
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 UNNAMED = ".part"  # ends the hidden name of a file whose first record is being written
 _END = b"\r\n\r\n"
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
 # Every line has something visible in it: some readers take a line of other bytes for the end of the head.
 _LINES = rb"(?:[^!-~\r\n]*+[!-~][^\r\n]*+\r\n)*+\r\n"
 _TIDY_ANSWER = re.compile(rb"HTTP/1\.[01] [0-9]{3}(?: [^\r\n]*+)?+\r\n" + _LINES)
@@ -302,7 +303,7 @@ def _tidy_answer(response: Response) -> bytes:
     if not lines or not _STATUS_LINE.fullmatch(lines[0]):
         if lines and lines[0][:4].upper() in (b"HTTP", b"ICY "):
             lines.pop(0)
-        reason = _one_line(response.reason) or REASONS.get(response.status, "")
+        reason = _one_line(response.reason) or _REASONS.get(response.status, "")
         lines.insert(0, f"HTTP/1.1 {response.status:03d} {reason}".encode("utf-8", "replace"))
     return b"\r\n".join(lines) + _END
 

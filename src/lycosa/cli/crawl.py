@@ -1,6 +1,6 @@
 """`lycosa crawl`: the main job.
 
-What is heavy is imported where it is needed: the processes of a large crawl are started before it is.
+What is heavy is imported where it is needed: neither way of crawling pays for what only the other has.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
 from lycosa.errors import BadInput, DiskFull, LycosaError, is_disk_full
 from lycosa.job import check_blocked, check_job, choose_processes
-from lycosa.supervisor import Supervisor
 
 if TYPE_CHECKING:
+    from lycosa.supervisor import Supervisor
     from lycosa.wiring import Crawl
 
 _ROOM_S = 2.0  # how often a full disk is looked at
@@ -153,6 +153,8 @@ def _crawl(directory: Path, settings: config.Settings, named: list[str], as_json
 
 
 def _crawl_in_many(directory: Path, settings: config.Settings, named: list[str], as_json: bool, processes: int) -> None:
+    from lycosa.supervisor import Supervisor
+
     with contextlib.ExitStack() as parts:
         job = parts.enter_context(Supervisor(directory, settings, named, processes))
         if settings.search.index:

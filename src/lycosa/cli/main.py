@@ -19,6 +19,8 @@ from lycosa.errors import LycosaError
 USAGE_ERROR = 2
 # Our matrices have a few rows: threads for them would only wait, and take memory. Read when numpy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Nor is memory that Arrow has freed worth a thread: a process without threads can be copied (see `lycosa.births`).
+os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 
 # Every command, in the order one needs them. A module is loaded when its command is: none pays for the others.

@@ -19,7 +19,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -248,6 +247,8 @@ def _find(text: str) -> tuple[str, Processor]:
         return _short(file.stem), read_items(file)
     if _MODULE_FUNCTION.fullmatch(text):
         return _short(text.replace(":", ".")), _checked(text, _import(text))
+    from importlib.metadata import entry_points  # here: few crawls name a processor, and all would pay 8 ms for it
+
     installed = {point.name: point for point in entry_points(group=GROUP)}
     if text not in installed:
         known = ", ".join(sorted(installed)) or "none"
