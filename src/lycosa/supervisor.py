@@ -43,6 +43,7 @@ _MOST_DEATHS, _WITHIN_S = 5, 60.0  # of one shard
 _LAST_WORDS_S = 30.0  # from closing its socket to the end of its process
 _ORPHANS_S = 15.0  # how long shards of a killed crawl may take to stop
 _PATIENCE_S = 8.0
+_MOST_SILENT = 15  # rounds without an answer: two minutes, long enough for any disk
 _LOCK = ".supervisor.lock"
 
 
@@ -60,6 +61,7 @@ class _Shard:
         self.process: Process | None = None
         self.stats: dict[str, int] | None = None  # as it told last
         self.sight: Sight | None = None
+        self.silent = 0  # rounds since it answered last
         self.over: str | None = None
         self.deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
 
@@ -211,7 +213,7 @@ class Supervisor:
             while (report := await line.receive()) is not None:
                 self._take(shard, report)
         finally:
-            shard.line, shard.sight = None, None
+            shard.line, shard.sight, shard.silent = None, None, 0
             line.close()
         await asyncio.to_thread(_reap, shard.process)
 
@@ -250,6 +252,7 @@ class Supervisor:
             self._round += 1
             self._send_all(Look(self._round))
             await self._sights()
+            self._end_silent()
             if self._phase == "crawling" and self._is_quiet():
                 self._phase = "finishing"
                 self._send_all(Finish())
@@ -263,6 +266,16 @@ class Supervisor:
                     self._stirred.clear()
                     await self._stirred.wait()
         self.active_hosts = sum(shard.sight.active for shard in self._shards if shard.sight is not None)
+
+    def _end_silent(self) -> None:
+        """A shard that hangs is as good as dead: it is ended, so that it is started again. One that has not said anything
+        yet may be opening a large store."""
+        for shard in self._shards:
+            is_silent = shard.sight is not None and not self._has_told(shard)
+            shard.silent = shard.silent + 1 if is_silent else 0
+            if shard.silent >= _MOST_SILENT and shard.process is not None:
+                logging.getLogger("lycosa").warning("shard %d does not answer any more and is ended", shard.own)
+                shard.process.kill()
 
     def _has_told(self, shard: _Shard) -> bool:
         if shard.over is not None or shard.line is None:

@@ -32,10 +32,10 @@ def crawl_of(served: Served, directory: Path, processes: int, *more: str) -> lis
     return ["crawl", seed, *options, *more]
 
 
-async def start(*arguments: str) -> asyncio.subprocess.Process:
+async def start(*arguments: str, program: tuple[str, ...] = ("-m", "lycosa")) -> asyncio.subprocess.Process:
     """A crawl in a process group of its own, as a shell starts it."""
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "lycosa", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        sys.executable, *program, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env=ENVIRONMENT, start_new_session=True,
     )  # fmt: skip
 
@@ -142,6 +142,29 @@ def test_a_shard_that_is_killed_is_started_again_and_nothing_is_lost(tmp_path: P
             assert found(tmp_path) >= expected(served)
             assert repeated(served) <= 2 * 4
         assert told("verify", "--dir", tmp_path)["faults"] == []
+
+    asyncio.run(run())
+
+
+IMPATIENT = """
+import lycosa.supervisor
+from lycosa.cli.main import run
+lycosa.supervisor._PATIENCE_S, lycosa.supervisor._MOST_SILENT = 0.2, 3
+run()
+"""
+
+
+def test_a_shard_that_hangs_is_started_again_and_nothing_is_lost(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with web(PLAN, latency=0.2) as served:
+            crawl = crawl_of(served, tmp_path, 2, "-s", "fetch.slots=4", "--json")
+            process = await start(*crawl, program=("-c", IMPATIENT))
+            await until(lambda: served.requests > 80)  # seconds: it has answered before
+            os.kill(shards_of(process.pid)[0], signal.SIGSTOP)
+            summary, err = await ended(process)
+            assert summary["state"] == "finished"
+            assert "does not answer any more" in err
+            assert found(tmp_path) >= expected(served)
 
     asyncio.run(run())
 

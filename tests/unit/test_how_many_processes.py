@@ -21,7 +21,7 @@ from lycosa.job import choose_processes
         (1, "2s", "web", 8),
     ],
 )
-def test_by_hosts_and_delay(  # noqa: PLR0913 a case
+def test_by_hosts_and_delay(
     hosts: int, delay: str, scope: str, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(8))
