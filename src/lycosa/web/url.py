@@ -33,7 +33,7 @@ _PATH_SESSION = re.compile(r"(?<!/\.)(?<!/\.\.);(?:jsessionid|phpsessid|sessioni
 _TOKEN = re.compile(r"(?:\w*sid|\w*session|zenid)=(?=[^0-9]*[0-9])[0-9A-Za-z,_\-]{16,}", re.I)
 # A path that is its own normal form, and cannot be anything but a path: no dots but inside of names.
 _PATH = r"[A-Za-z0-9_~\-][A-Za-z0-9_~.\-]*+(?:/[A-Za-z0-9_~\-][A-Za-z0-9_~.\-]*+)*+/?"
-_SIMPLE = re.compile(f"/?{_PATH}")
+_SIMPLE = re.compile(f"/?{_PATH}|/")
 # The same with a host before it: one whose last label has a letter first, so that it is no number, and no Punycode.
 _SIMPLE_URL = re.compile(rf"https?://(?![a-z0-9.\-]*?xn--)(?:[a-z0-9\-]++\.)*[a-z][a-z0-9\-]*+(?:/|/{_PATH})")
 _NORMAL_BASE = re.compile(r"https?://[a-z0-9\-]++(?:\.[a-z0-9\-]++)*+(?::[0-9]++)?(?:/[A-Za-z0-9_~.\-]*+)*+")
@@ -102,8 +102,8 @@ class Base:
 
     __slots__ = ("_document", "_page", "_scheme", "directory", "href", "is_normal", "origin")
 
-    def __init__(self, url: str) -> None:
-        href = _href(url)
+    def __init__(self, url: str, *, is_parsed: bool = False) -> None:
+        href = url if is_parsed else _href(url)
         self.href = href
         self._document = href.partition("#")[0]
         self._page = self._document.partition("?")[0]
@@ -178,7 +178,9 @@ def cut(url: str) -> Cut:
 
 
 def host_of(url: str) -> str:
-    return cut(url).host
+    start = url.index("://") + 3
+    authority = url[start : url.index("/", start)]
+    return cut(url).host if ":" in authority or "@" in authority else authority
 
 
 class _Names:
@@ -237,7 +239,7 @@ class Normaliser:
 
     def links(self, base: str, refs: Iterable[str]) -> dict[str, str]:
         """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
-        joined = Base(base)
+        joined = self._base(base)
         rooted, whole = self._meanings(joined.origin), self._meanings("")
         found: dict[str, str] = {}
         forms: dict[str, str | None] = {}  # by what stands before the fragment
@@ -251,13 +253,19 @@ class Normaliser:
                     url = forms[target]
                 else:
                     url = forms[target] = self._form(joined, target)
-                    if url is not None and target[:1] == "/" and target[1:2] not in _SLASHES:
+                    if url is not None and target[:1] == "/" and target[1:2] not in ("/", "\\"):
                         self._remember(rooted, target, url)
                     elif url is not None and target.startswith(("http://", "https://")):
                         self._remember(whole, target, url)
             if url is not None:
                 found[ref] = url
         return found
+
+    def _base(self, url: str) -> Base:
+        """Most pages have a simple path on an origin that was parsed before, which leaves nothing to be parsed."""
+        slash = url.find("/", 8)
+        is_parsed = slash > 0 and url[:slash] in self._known and _SIMPLE.fullmatch(url, slash) is not None
+        return Base(url, is_parsed=is_parsed)
 
     def _meanings(self, origin: str) -> dict[str, str]:
         """What is known of links that begin with a slash: they mean the same on every page of an origin. Those that are
