@@ -21,6 +21,11 @@ from lycosa.config import SESSION, TRACKING
 from lycosa.errors import BadUrl
 from lycosa.kit.keys import url_key
 
+try:
+    from lycosa.native import read_links as _compiled
+except ImportError:  # no compiler where it was installed
+    _compiled = None  # type: ignore[assignment]
+
 _EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, which surround a URL but are not part of it
 _INNER = {9: None, 10: None, 13: None}  # tab and newlines vanish wherever they stand
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
@@ -218,6 +223,7 @@ class Normaliser:
         self._dropped = _Names([*tracking, *session])
         self._known: dict[str, dict[str, str]] = {}  # by origin: pages of one site have the same menus
         self._remembered = 0
+        self._page: tuple[str, Base] | None = None
 
     def __call__(self, text: str, base: str | None = None) -> str:
         """The normal form of a URL of the web; BadUrl for anything else."""
@@ -237,35 +243,41 @@ class Normaliser:
             rest = self._plain_rest(rest)
         return authority + rest
 
-    def links(self, base: str, refs: Iterable[str]) -> dict[str, str]:
+    def links(self, base: str, refs: list[str]) -> dict[str, str]:
         """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
-        joined = self._base(base)
-        rooted, whole = self._meanings(joined.origin), self._meanings("")
+        if _compiled is not None:
+            slash = base.find("/", 8)
+            rooted = self._known.get(base[:slash]) if slash > 0 else None
+            compiled = _compiled(refs, base, slash, rooted, self._meanings(""), self._learn) if rooted is not None else None
+            if compiled is not None:
+                return compiled
+        return self._links(base, refs)
+
+    def _links(self, base: str, refs: list[str]) -> dict[str, str]:
+        rooted, whole = self._meanings(self._joined(base).origin), self._meanings("")
         found: dict[str, str] = {}
         forms: dict[str, str | None] = {}  # by what stands before the fragment
         for ref in refs:
-            url = rooted.get(ref) or whole.get(ref)
+            if ref in found:
+                continue
+            target = ref.partition("#")[0]
+            url = rooted.get(target) or whole.get(target)
             if url is None:
-                if ref in found:
-                    continue
-                target = ref.partition("#")[0]
-                if target in forms:
-                    url = forms[target]
-                else:
-                    url = forms[target] = self._form(joined, target)
-                    if url is not None and target[:1] == "/" and target[1:2] not in ("/", "\\"):
-                        self._remember(rooted, target, url)
-                    elif url is not None and target.startswith(("http://", "https://")):
-                        self._remember(whole, target, url)
+                if target not in forms:
+                    forms[target] = self._learn(base, target)
+                url = forms[target]
             if url is not None:
                 found[ref] = url
         return found
 
-    def _base(self, url: str) -> Base:
-        """Most pages have a simple path on an origin that was parsed before, which leaves nothing to be parsed."""
-        slash = url.find("/", 8)
-        is_parsed = slash > 0 and url[:slash] in self._known and _SIMPLE.fullmatch(url, slash) is not None
-        return Base(url, is_parsed=is_parsed)
+    def _joined(self, base: str) -> Base:
+        """The page whose links are being read. Most have a simple path on an origin that was parsed before, which
+        leaves nothing to be parsed."""
+        if self._page is None or self._page[0] != base:
+            slash = base.find("/", 8)
+            is_parsed = slash > 0 and base[:slash] in self._known and _SIMPLE.fullmatch(base, slash) is not None
+            self._page = base, Base(base, is_parsed=is_parsed)
+        return self._page[1]
 
     def _meanings(self, origin: str) -> dict[str, str]:
         """What is known of links that begin with a slash: they mean the same on every page of an origin. Those that are
@@ -275,13 +287,23 @@ class Normaliser:
             known = self._known[origin] = {}
         return known
 
-    def _remember(self, meanings: dict[str, str], target: str, url: str) -> None:
+    def _learn(self, base: str, target: str) -> str | None:
+        """The normal form of a link that is not known; one that means the same on other pages is, from now on."""
+        joined = self._joined(base)
+        url = self._form(joined, target)
+        if url is not None and len(target) < _LONGEST_KNOWN:
+            if target[:1] == "/" and target[1:2] not in ("/", "\\"):
+                self._remember(joined.origin, target, url)
+            elif target.startswith(("http://", "https://")):
+                self._remember("", target, url)
+        return url
+
+    def _remember(self, origin: str, target: str, url: str) -> None:
         if self._remembered >= _KNOWN_LINKS:
             self._known.clear()
             self._remembered = 0
-        if len(target) < _LONGEST_KNOWN:
-            meanings[target] = url
-            self._remembered += 1
+        self._meanings(origin)[target] = url
+        self._remembered += 1
 
     def _form(self, base: Base, ref: str) -> str | None:
         if base.is_normal and _SIMPLE.fullmatch(ref):
