@@ -10,15 +10,15 @@
 
 #include <string.h>
 
-enum { LONGEST_URL = 1000 }; /* `_LONGEST_AUTHORITY` in Python */
+enum { LONGEST_URL = 1000 };  /* `_LONGEST_AUTHORITY` in Python */
+enum { LONGEST_PARAMETER = 19 }; /* none that is a session's `_TOKEN` is as short */
 
 typedef unsigned char Byte;
 
 typedef struct {
     const Links *links;
     const Byte *base;
-    Py_ssize_t directory; /* its size */
-    int is_own;           /* is the base the normal form of the page? */
+    Py_ssize_t directory, page; /* how much of it these are; the page ends before its query, and is 0 if not simple */
     PyObject *found, *forms;
 } Reader;
 
@@ -64,7 +64,7 @@ static const Byte *skip_host(const Byte *at, const Byte *end, const Byte **last)
 
 /* One whose host is no number, since its last label begins with a letter, and no Punycode: `_SIMPLE_URL` in Python. */
 static int is_simple_url(const Byte *at, const Byte *end) {
-    const Byte *host = end - at <= LONGEST_URL ? skip_scheme(at, end) : NULL, *last;
+    const Byte *host = skip_scheme(at, end), *last;
     if (host == NULL || (at = skip_host(host, end, &last)) == NULL || !is_small(*last)) return 0;
     for (; host + 4 <= at; host++)
         if (memcmp(host, "xn--", 4) == 0) return 0;
@@ -78,6 +78,29 @@ static int is_elsewhere(const Byte *at, const Byte *end) {
     while (at < end && (is_letter(*at) || is_digit(*at) || *at == '+' || *at == '.' || *at == '-')) at++;
     if (at == end || *at != ':') return 0;
     return at - name < 4 || at - name > 5 || (name[0] | 0x20) != 'h';
+}
+
+/* Does a query, which begins at its mark, hold nothing but parameters that are known to be kept, short and in order? */
+static int is_simple_query(PyObject *dropped, const Byte *at, const Byte *end) {
+    const Byte *last = at;
+    size_t last_size = 0;
+    while (at < end) {
+        const Byte *name = ++at, *mark;
+        while (at < end && (is_name(*at) || *at == '.')) at++;
+        mark = at;
+        while (at < end && (is_name(*at) || *at == '.' || *at == '=')) at++;
+        if (at == name || at - name > LONGEST_PARAMETER || (at < end && *at != '&')) return 0;
+        size_t size = (size_t)(mark - name), common = size < last_size ? size : last_size;
+        int order = memcmp(last, name, common);
+        if (order > 0 || (order == 0 && last_size > size)) return 0;
+        PyObject *text = PyUnicode_FromStringAndSize((const char *)name, (Py_ssize_t)size);
+        int is_kept = text != NULL && PyDict_GetItemWithError(dropped, text) == Py_False;
+        Py_XDECREF(text);
+        if (!is_kept) return 0;
+        last = name;
+        last_size = size;
+    }
+    return 1;
 }
 
 /* -- the page ------------------------------------------------------------------------------------------------------- */
@@ -95,15 +118,15 @@ static int read_base(Reader *r) {
     if (at < path && *at == ':')
         while (++at < path && is_digit(*at)) continue;
     if (at != path || path[-1] == ':' || *path != '/') return 0;
-    r->base = base;
-    r->is_own = is_simple_rooted(path, end);
     const Byte *name = path + 1;
     for (at = name; at < end && *at != '?' && *at != '#'; at++) {
         if (*at <= ' ' || *at == '\\') return 0;
         if (at == name && !is_name(*at)) return 0;
         if (*at == '/') name = at + 1;
     }
+    r->base = base;
     r->directory = name - base;
+    r->page = is_simple_rooted(path, at) ? at - base : 0;
     return name == path + 1 || is_simple_path(path + 1, name);
 }
 
@@ -118,26 +141,30 @@ static PyObject *join(const Reader *r, Py_ssize_t size, const Byte *at, const By
     return url;
 }
 
-/* A path that may begin with a way up. */
-static PyObject *join_path(const Reader *r, const Byte *at, const Byte *end) {
+/* A path that may begin with a way up, and what stands behind it. */
+static PyObject *join_path(const Reader *r, const Byte *at, const Byte *path_end, const Byte *end) {
     Py_ssize_t size = r->directory, top = r->links->origin + 1;
     const Byte *start = at;
-    if (end - at >= 2 && at[0] == '.' && at[1] == '/') at += 2;
-    for (; end - at >= 3 && memcmp(at, "../", 3) == 0; at += 3)
+    if (path_end - at >= 2 && at[0] == '.' && at[1] == '/') at += 2;
+    for (; path_end - at >= 3 && memcmp(at, "../", 3) == 0; at += 3)
         if (size > top)
             while (r->base[--size - 1] != '/') continue;
-    return (at == end && at > start) || is_simple_path(at, end) ? join(r, size, at, end) : NULL;
+    return (at == path_end && at > start) || is_simple_path(at, path_end) ? join(r, size, at, end) : NULL;
 }
 
 /* The normal form of a simple link; None if it is none; NULL without an error if it is not simple. */
 static PyObject *simple_form(const Reader *r, PyObject *target) {
     if (!PyUnicode_IS_COMPACT_ASCII(target)) return NULL;
     const Byte *at = PyUnicode_1BYTE_DATA(target), *end = at + PyUnicode_GET_LENGTH(target);
-    if (at == end) return r->is_own ? Py_NewRef(r->links->base) : NULL;
-    if (*at == '/') return is_simple_rooted(at, end) ? join(r, r->links->origin, at, end) : NULL;
-    if (is_simple_url(at, end)) return Py_NewRef(target);
     if (is_elsewhere(at, end)) return Py_NewRef(Py_None);
-    return join_path(r, at, end);
+    const Byte *path_end = at < end ? memchr(at, '?', (size_t)(end - at)) : NULL;
+    if (path_end == NULL) path_end = end;
+    else if (!is_simple_query(r->links->dropped, path_end, end)) return NULL;
+    if (at == end) return r->page == PyUnicode_GET_LENGTH(r->links->base) ? Py_NewRef(r->links->base) : NULL;
+    if (at == path_end) return r->page > 0 ? join(r, r->page, at, end) : NULL;
+    if (*at == '/') return is_simple_rooted(at, path_end) ? join(r, r->links->origin, at, end) : NULL;
+    if (end - at <= LONGEST_URL && is_simple_url(at, path_end)) return Py_NewRef(target);
+    return join_path(r, at, path_end, end);
 }
 
 /* What a dictionary has; NULL without an error if it has nothing. */

@@ -15,6 +15,7 @@ def read_links(
     origin_size: int,
     rooted: dict[str, str],
     whole: dict[str, str],
+    dropped: dict[str, bool],
     learn: Callable[[str, str], str | None],
     /,
 ) -> dict[str, str] | None: ...

@@ -196,17 +196,17 @@ class _Names:
         self._exact = frozenset(name for name in wanted if "*" not in name)
         stars = [re.escape(name).replace(r"\*", ".*") for name in wanted if "*" in name]
         self._like = re.compile("|".join(stars) or r"(?!)", re.S)
-        self._known: dict[str, bool] = {}  # a site has few parameter names, and asks about them on every link
+        self.known: dict[str, bool] = {}  # a site has few parameter names, and asks about them on every link
 
     def __contains__(self, name: str) -> bool:
-        known = self._known.get(name)
+        known = self.known.get(name)
         if known is None:
             low = name.lower()
             known = low in self._exact or self._like.fullmatch(low) is not None
-            if len(self._known) >= _KNOWN_NAMES:
-                self._known.clear()
+            if len(self.known) >= _KNOWN_NAMES:
+                self.known.clear()
             if len(name) < 64:
-                self._known[name] = known
+                self.known[name] = known
         return known
 
 
@@ -248,9 +248,11 @@ class Normaliser:
         if _compiled is not None:
             slash = base.find("/", 8)
             rooted = self._known.get(base[:slash]) if slash > 0 else None
-            compiled = _compiled(refs, base, slash, rooted, self._meanings(""), self._learn) if rooted is not None else None
-            if compiled is not None:
-                return compiled
+            if rooted is not None:
+                whole = self._meanings("")
+                found = _compiled(refs, base, slash, rooted, whole, self._dropped.known, self._learn)
+                if found is not None:
+                    return found
         return self._links(base, refs)
 
     def _links(self, base: str, refs: list[str]) -> dict[str, str]:
