@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-enum { LONGEST_URL = 1000 };  /* `_LONGEST_AUTHORITY` in Python */
-enum { LONGEST_PARAMETER = 19 }; /* none that is a session's `_TOKEN` is as short */
+enum { LONGEST_URL = 1000 };     /* `_LONGEST_AUTHORITY` in Python: longer ones have rules of their own */
+enum { LONGEST_PARAMETER = 19 }; /* no `_TOKEN` of a session is as short */
 
 typedef unsigned char Byte;
 
@@ -154,7 +154,7 @@ static PyObject *join_path(const Reader *r, const Byte *at, const Byte *path_end
 
 /* The normal form of a simple link; None if it is none; NULL without an error if it is not simple. */
 static PyObject *simple_form(const Reader *r, PyObject *target) {
-    if (!PyUnicode_IS_COMPACT_ASCII(target)) return NULL;
+    if (!PyUnicode_IS_COMPACT_ASCII(target) || PyUnicode_GET_LENGTH(target) > LONGEST_URL) return NULL;
     const Byte *at = PyUnicode_1BYTE_DATA(target), *end = at + PyUnicode_GET_LENGTH(target);
     if (is_elsewhere(at, end)) return Py_NewRef(Py_None);
     const Byte *path_end = at < end ? memchr(at, '?', (size_t)(end - at)) : NULL;
@@ -163,7 +163,7 @@ static PyObject *simple_form(const Reader *r, PyObject *target) {
     if (at == end) return r->page == PyUnicode_GET_LENGTH(r->links->base) ? Py_NewRef(r->links->base) : NULL;
     if (at == path_end) return r->page > 0 ? join(r, r->page, at, end) : NULL;
     if (*at == '/') return is_simple_rooted(at, path_end) ? join(r, r->links->origin, at, end) : NULL;
-    if (end - at <= LONGEST_URL && is_simple_url(at, path_end)) return Py_NewRef(target);
+    if (is_simple_url(at, path_end)) return Py_NewRef(target);
     return join_path(r, at, path_end, end);
 }
 
@@ -175,8 +175,8 @@ static PyObject *recall(PyObject *known, PyObject *target) {
 /* The normal form of a link without its fragment; None if it has none; NULL on an error. */
 static PyObject *form_of(const Reader *r, PyObject *target) {
     PyObject *url = simple_form(r, target);
-    if (url == NULL && !PyErr_Occurred()) url = recall(r->links->rooted, target);
-    if (url == NULL && !PyErr_Occurred()) url = recall(r->links->whole, target);
+    int is_rooted = PyUnicode_GET_LENGTH(target) > 0 && PyUnicode_READ_CHAR(target, 0) == '/';
+    if (url == NULL && !PyErr_Occurred()) url = recall(is_rooted ? r->links->rooted : r->links->whole, target);
     if (url == NULL && !PyErr_Occurred()) url = recall(r->forms, target);
     if (url != NULL || PyErr_Occurred()) return url;
     url = PyObject_CallFunctionObjArgs(r->links->learn, r->links->base, target, NULL);

@@ -28,7 +28,7 @@ class Desk:
     def __init__(self, directory: Path) -> None:
         self.store = MemoryStore()
         scope = make_scope("host", ["http://a/"])
-        judges = Judges("Lycosa", Normaliser(), scope, TrapRules(), Patterns(), 2026, lambda url: False)
+        judges = Judges("Lycosa", Normaliser(), scope, TrapRules(), Patterns(), 2026, set)
         self.ingest = Ingest(judges, Claims(self.store), WarcBodies(directory, "t", {"software": "t"}))
 
     def take(self, url: str, body: str, *headers: tuple[str, str], status: int = 200, depth: int = 1) -> Effect:

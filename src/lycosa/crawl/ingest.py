@@ -9,7 +9,7 @@ network.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Protocol
 
@@ -70,7 +70,7 @@ class Judges(msgspec.Struct, frozen=True):
     traps: TrapRules
     patterns: Patterns
     year: int
-    was_met_lately: Callable[[str], bool]  # then it was judged and queued already
+    not_met_lately: Callable[[Iterable[str]], set[str]]  # the others were judged and queued already
 
 
 class Known(msgspec.Struct):
@@ -261,8 +261,8 @@ class Ingest:
         if not said:
             return [], []
         forms = self._judges.normal.links(base, [link.href for link in said])
-        was_met, depth = self._judges.was_met_lately, row.depth + 1
-        verdicts: dict[str, str | None] = {}
+        new, depth = self._judges.not_met_lately(forms.values()), row.depth + 1
+        verdicts: dict[str, str | None] = {}  # of those that are new
         found: list[Candidate] = []
         links: list[LinkFound] = []
         left = _LONGEST_LINKS
@@ -275,17 +275,16 @@ class Ingest:
                 why: str | None = "resource" if kind in _RESOURCES else "media"
             elif nofollow or (rel and not link.is_followed):
                 why = "nofollow"
+            elif url not in new:
+                why = None
             elif url in verdicts:
                 why = verdicts[url]
             else:
-                why = None
-                if not was_met(url):
-                    why = self.refusal(url, host_of(url), depth)
-                    if why is None:
-                        found.append(Candidate(url, depth, "", lease.key))
-                    else:
-                        counts[f"refused:{why}"] += 1
-                verdicts[url] = why
+                why = verdicts[url] = self.refusal(url, host_of(url), depth)
+                if why is None:
+                    found.append(Candidate(url, depth, "", lease.key))
+                else:
+                    counts[f"refused:{why}"] += 1
             left -= len(url)
             if left >= 0:
                 links.append((url, kind, rel, link.text, why))
