@@ -1,10 +1,10 @@
 /* The normal forms of a page's links: the loop of `lycosa.web.url.Normaliser.links`.
  *
- * Most links are simple: they are their own normal form, or are one behind the origin or a directory of the page. Others
- * may be known from earlier pages. All that is neither is given to Python, and so is a page whose own URL is not plain;
+ * Most links are simple: they are their own normal form, or are so behind the origin or a directory of the page. Others
+ * may be known from earlier pages. All that is neither is given to Python, and so is a page whose own URL is not plain:
  * every doubt in this file has one answer, `return 0`.
  *
- * Each position is compared with `end` before it is read, and a link is read in time linear in its length.
+ * Each position is compared with `end` before it is read, and links of more than `LONGEST_URL` are not read at all.
  */
 #include "links.h"
 

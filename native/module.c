@@ -9,11 +9,11 @@
 
 static PyObject *read_page(PyObject *module, PyObject *arguments) {
     const char *html;
-    Py_ssize_t size;
+    Py_ssize_t size, longest_href;
     PyObject *entities;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "y#O!:read_page", &html, &size, &PyDict_Type, &entities)) return NULL;
-    return page_read(html, size, entities);
+    if (!PyArg_ParseTuple(arguments, "y#O!n:read_page", &html, &size, &PyDict_Type, &entities, &longest_href)) return NULL;
+    return page_read(html, size, entities, longest_href);
 }
 
 static PyObject *read_links(PyObject *module, PyObject *arguments) {

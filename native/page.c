@@ -50,7 +50,8 @@ typedef struct {
     int is_body, seen_html, seen_head, is_form, is_heading, blocks, notable;
     int anchor; /* the depth of the open link plus one */
     size_t anchor_text, anchor_line;
-    PyObject *href, *rel, *alt;
+    PyObject *href, *rel, *alt, *kind; /* the last is "a" */
+    Py_ssize_t longest_href, too_long; /* how long one may be, and how many were longer */
 } Reader;
 
 static int is_space(Byte byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r' && byte != '\v'); }
@@ -421,13 +422,15 @@ static int close_link(Reader *r) {
     size_t count = r->lines.size / sizeof(Line);
     if (r->anchor_line < count) ((Line *)(void *)r->lines.data)[r->anchor_line].linked += linked;
     else r->line.linked += linked;
-    PyObject *link = PyTuple_Pack(3, r->href, r->rel, text);
+    int is_short = PyUnicode_GET_LENGTH(r->href) <= r->longest_href;
+    PyObject *link = is_short ? PyTuple_Pack(4, r->href, r->kind, r->rel, text) : NULL;
     Py_DECREF(text);
     Py_CLEAR(r->href);
     Py_CLEAR(r->rel);
     Py_CLEAR(r->alt);
     r->anchor = 0;
-    return add_tuple(r->links, link);
+    r->too_long += !is_short;
+    return !is_short || add_tuple(r->links, link);
 }
 
 static int close_heading(Reader *r, const Open *heading) {
@@ -955,7 +958,8 @@ static PyObject *make_page(Reader *r) {
     if (size > 0 && r->text.data[size - 1] == '\n') size--;
     PyObject *text = PyUnicode_DecodeUTF8(r->text.data ? r->text.data : "", (Py_ssize_t)size, NULL);
     PyObject *blocks = text != NULL ? make_blocks(r) : NULL;
-    PyObject *page = blocks != NULL ? PyTuple_Pack(5, r->notes, r->links, r->headings, text, blocks) : NULL;
+    PyObject *page = NULL;
+    if (blocks != NULL) page = Py_BuildValue("OOnOOO", r->notes, r->links, r->too_long, r->headings, text, blocks);
     Py_XDECREF(text);
     Py_XDECREF(blocks);
     return page;
@@ -970,18 +974,21 @@ void page_prepare(void) {
     classes[0xc2] = C_WIDE;
 }
 
-PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities) {
+PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities, Py_ssize_t longest_href) {
     Reader *r = calloc(1, sizeof *r);
     if (r == NULL) return PyErr_NoMemory();
     PyObject *page = NULL;
     r->at = (const Byte *)html;
     r->end = r->at + size;
     r->entities = entities;
+    r->longest_href = longest_href;
     r->line.tag = "p";
+    r->kind = PyUnicode_FromString("a");
     r->notes = PyList_New(0);
     r->links = PyList_New(0);
     r->headings = PyList_New(0);
-    if (r->notes != NULL && r->links != NULL && r->headings != NULL && read_all(r)) page = make_page(r);
+    int is_ready = r->kind != NULL && r->notes != NULL && r->links != NULL && r->headings != NULL;
+    if (is_ready && read_all(r)) page = make_page(r);
     int failed = r->text.failed || r->value.failed || r->lines.failed;
     Py_XDECREF(r->notes);
     Py_XDECREF(r->links);
@@ -989,6 +996,7 @@ PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities) {
     Py_XDECREF(r->href);
     Py_XDECREF(r->rel);
     Py_XDECREF(r->alt);
+    Py_XDECREF(r->kind);
     growing_free(&r->text);
     growing_free(&r->value);
     growing_free(&r->lines);

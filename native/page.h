@@ -5,6 +5,8 @@
 #include <Python.h>
 
 void page_prepare(void);
-PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities); /* None if the page is not plain */
+
+/* None if the page is not plain. */
+PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities, Py_ssize_t longest_href);
 
 #endif

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 _Notes = list[tuple[str, dict[str, str | None], str | None]]
-_Anchors = list[tuple[str, str, str]]
+_Anchors = list[tuple[str, str, str, str]]
 _Blocks = list[tuple[str, str, str, int]]
 
 def read_page(
-    html: bytes, entities: dict[str, str], /
-) -> tuple[_Notes, _Anchors, list[tuple[int, str]], str, _Blocks] | None: ...
+    html: bytes, entities: dict[str, str], longest_href: int, /
+) -> tuple[_Notes, _Anchors, int, list[tuple[int, str]], str, _Blocks] | None: ...
 def read_links(
     refs: list[str],
     base: str,

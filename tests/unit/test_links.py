@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given, settings
@@ -39,17 +40,15 @@ BASES = [
     "mailto:x@a.example",
     "http://a.example/" + "x/" * 600,
 ]
-PIECES = (
-    r"""
-a B 9 ab - _ ~ . .. ./ ../ / // : ? # & = % %7e %2F %2e ; @ [ \ ü 漢 xn-- xn--a example www. .com .1 1.2.3.4 0x7f :80 :8080 + |
-http:// https:// HTTP: http: https: h: hxxp: mailto: javascript: data: ftp:// ws:// a.b: -: 1: utm_source=1 sid=0123456789abcdef
-sid= a=1 b=2 a=1&b=2 b=1&a=2 page=3 ?page=3 a=0123456789012345678 =1 a=b=c ab=1 page.html /s/page-1.html a.example
+PIECES = r"""
+a B 9 ab - _ ~ . .. ./ ../ / // : ? # & = % %7e %2F %2e ; @ [ \ ü 漢 + | xn-- xn--a example www. .com .1 1.2.3.4 0x7f
+:80 :8080 http:// https:// HTTP: http: https: h: hxxp: mailto: javascript: data: ftp:// ws:// a.b: -: 1: page.html
+utm_source=1 sid=0123456789abcdef sid= a=1 b=2 a=1&b=2 b=1&a=2 page=3 ?page=3 a=0123456789012345678 =1 a=b=c ab=1
+/s/page-1.html a.example
 """.split()
-    + [" ", "\t", "\n", "\0", "\ud800", "\x7f"]
-)
-LONG = [
-    "http://" + "a" * size + ".example/x" for size in (240, 982, 983, 984, 1_100)
-] + ["http://a.example/" + "x" * size for size in (282, 283, 284, 982, 983, 984)]  # fmt: skip
+PIECES += [" ", "\t", "\n", "\0", "\ud800", "\x7f"]
+LONG = ["http://" + "a" * size + ".example/x" for size in (240, 982, 983, 984, 1_100)]
+LONG += ["http://a.example/" + "x" * size for size in (282, 283, 284, 982, 983, 984)]
 
 refs = st.lists(st.sampled_from(PIECES), max_size=7).map("".join) | st.text(max_size=12) | st.sampled_from(LONG)
 bases = (
@@ -59,9 +58,9 @@ bases = (
 )
 
 
-def read(links: object, base: str, said: list[str]) -> object:
+def read(links: Callable[[str, list[str]], dict[str, str]], base: str, said: list[str]) -> object:
     try:
-        return list(links(base, said).items())  # type: ignore[operator]
+        return list(links(base, said).items())
     except errors.BadUrl as error:
         return str(error)
 

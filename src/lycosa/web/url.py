@@ -223,7 +223,7 @@ class Normaliser:
         self._dropped = _Names([*tracking, *session])
         self._known: dict[str, dict[str, str]] = {}  # by origin: pages of one site have the same menus
         self._remembered = 0
-        self._page: tuple[str, Base] | None = None
+        self._page: tuple[str, Base] | None = None  # the last one whose links were asked for
 
     def __call__(self, text: str, base: str | None = None) -> str:
         """The normal form of a URL of the web; BadUrl for anything else."""
@@ -256,6 +256,7 @@ class Normaliser:
         return self._links(base, refs)
 
     def _links(self, base: str, refs: list[str]) -> dict[str, str]:
+        """The same where nothing was compiled, for the first page of an origin, and for one with an odd URL."""
         rooted, whole = self._meanings(self._joined(base).origin), self._meanings("")
         found: dict[str, str] = {}
         forms: dict[str, str | None] = {}  # by what stands before the fragment
@@ -273,19 +274,21 @@ class Normaliser:
         return found
 
     def _joined(self, base: str) -> Base:
-        """The page whose links are being read. Most have a simple path on an origin that was parsed before, which
-        leaves nothing to be parsed."""
-        if self._page is None or self._page[0] != base:
+        """The page whose links are asked for. Most have a simple path on an origin that was parsed before: that is its
+        own serialisation."""
+        page = self._page
+        if page is None or page[0] != base:
             slash = base.find("/", 8)
             is_parsed = slash > 0 and base[:slash] in self._known and _SIMPLE.fullmatch(base, slash) is not None
-            self._page = base, Base(base, is_parsed=is_parsed)
-        return self._page[1]
+            page = self._page = base, Base(base, is_parsed=is_parsed)
+        return page[1]
 
     def _meanings(self, origin: str) -> dict[str, str]:
         """What is known of links that begin with a slash: they mean the same on every page of an origin. Those that are
         whole URLs, under no origin, mean the same everywhere."""
         known = self._known.get(origin)
         if known is None:
+            self._make_room()
             known = self._known[origin] = {}
         return known
 
@@ -294,17 +297,17 @@ class Normaliser:
         joined = self._joined(base)
         url = self._form(joined, target)
         if url is not None and len(target) < _LONGEST_KNOWN:
-            if target[:1] == "/" and target[1:2] not in ("/", "\\"):
-                self._remember(joined.origin, target, url)
-            elif target.startswith(("http://", "https://")):
-                self._remember("", target, url)
+            is_rooted = target[:1] == "/" and target[1:2] not in ("/", "\\")
+            if is_rooted or target.startswith(("http://", "https://")):
+                self._make_room()
+                self._meanings(joined.origin if is_rooted else "")[target] = url
         return url
 
-    def _remember(self, origin: str, target: str, url: str) -> None:
+    def _make_room(self) -> None:
+        """For an origin, or for what one link means."""
         if self._remembered >= _KNOWN_LINKS:
             self._known.clear()
             self._remembered = 0
-        self._meanings(origin)[target] = url
         self._remembered += 1
 
     def _form(self, base: Base, ref: str) -> str | None:
