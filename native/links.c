@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { LONGEST_URL = 1000 };     /* `_LONGEST_AUTHORITY` in Python: longer ones have rules of their own */
+enum { LONGEST_KNOWN = 300 };    /* the same in Python */
 enum { LONGEST_PARAMETER = 19 }; /* no `_TOKEN` of a session is as short */
 
 typedef unsigned char Byte;
@@ -172,11 +173,20 @@ static PyObject *recall(PyObject *known, PyObject *target) {
     return Py_XNewRef(PyDict_GetItemWithError(known, target));
 }
 
-/* The normal form of a link without its fragment; None if it has none; NULL on an error. */
+/* The normal form of a link without its fragment; None if it has none; NULL on an error.
+ *
+ * Simple links are remembered too if they mean the same on other pages. To join them again takes no longer, but a URL
+ * that is the same object as last time is found faster wherever it is looked for. */
 static PyObject *form_of(const Reader *r, PyObject *target) {
-    PyObject *url = simple_form(r, target);
-    int is_rooted = PyUnicode_GET_LENGTH(target) > 0 && PyUnicode_READ_CHAR(target, 0) == '/';
-    if (url == NULL && !PyErr_Occurred()) url = recall(is_rooted ? r->links->rooted : r->links->whole, target);
+    Py_ssize_t size = PyUnicode_GET_LENGTH(target);
+    Py_UCS4 first = size > 0 ? PyUnicode_READ_CHAR(target, 0) : 0;
+    PyObject *known = first == '/' ? r->links->rooted : first == 'h' ? r->links->whole : NULL;
+    PyObject *url = known != NULL ? recall(known, target) : NULL;
+    if (url != NULL || PyErr_Occurred()) return url;
+    url = simple_form(r, target);
+    if (url != NULL && size < LONGEST_KNOWN && (first == '/' || url == target)) {
+        if (PyDict_SetItem(known, target, url) < 0) Py_CLEAR(url);
+    }
     if (url == NULL && !PyErr_Occurred()) url = recall(r->forms, target);
     if (url != NULL || PyErr_Occurred()) return url;
     url = PyObject_CallFunctionObjArgs(r->links->learn, r->links->base, target, NULL);

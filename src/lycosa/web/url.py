@@ -245,19 +245,20 @@ class Normaliser:
 
     def links(self, base: str, refs: list[str]) -> dict[str, str]:
         """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
-        if _compiled is not None:
-            slash = base.find("/", 8)
-            rooted = self._known.get(base[:slash]) if slash > 0 else None
-            if rooted is not None:
-                whole = self._meanings("")
-                found = _compiled(refs, base, slash, rooted, whole, self._dropped.known, self._learn)
-                if found is not None:
-                    return found
-        return self._links(base, refs)
+        slash = base.find("/", 8)
+        rooted = self._known.get(base[:slash]) if slash > 0 else None
+        if rooted is None or _compiled is None:
+            return self._links(base, refs)
+        whole = self._meanings("")
+        before = len(rooted) + len(whole)
+        found = _compiled(refs, base, slash, rooted, whole, self._dropped.known, self._learn)
+        self._make_room(len(rooted) + len(whole) - before)
+        return self._links(base, refs) if found is None else found
 
     def _links(self, base: str, refs: list[str]) -> dict[str, str]:
         """The same where nothing was compiled, for the first page of an origin, and for one with an odd URL."""
         rooted, whole = self._meanings(self._joined(base).origin), self._meanings("")
+        before = len(rooted) + len(whole)
         found: dict[str, str] = {}
         forms: dict[str, str | None] = {}  # by what stands before the fragment
         for ref in refs:
@@ -271,6 +272,7 @@ class Normaliser:
                 url = forms[target]
             if url is not None:
                 found[ref] = url
+        self._make_room(len(rooted) + len(whole) - before)
         return found
 
     def _joined(self, base: str) -> Base:
@@ -288,8 +290,8 @@ class Normaliser:
         whole URLs, under no origin, mean the same everywhere."""
         known = self._known.get(origin)
         if known is None:
-            self._make_room()
             known = self._known[origin] = {}
+            self._remembered += 1
         return known
 
     def _learn(self, base: str, target: str) -> str | None:
@@ -297,18 +299,18 @@ class Normaliser:
         joined = self._joined(base)
         url = self._form(joined, target)
         if url is not None and len(target) < _LONGEST_KNOWN:
-            is_rooted = target[:1] == "/" and target[1:2] not in ("/", "\\")
-            if is_rooted or target.startswith(("http://", "https://")):
-                self._make_room()
-                self._meanings(joined.origin if is_rooted else "")[target] = url
+            if target[:1] == "/" and target[1:2] not in ("/", "\\"):
+                self._meanings(joined.origin)[target] = url
+            elif target.startswith(("http://", "https://")):
+                self._meanings("")[target] = url
         return url
 
-    def _make_room(self) -> None:
-        """For an origin, or for what one link means."""
+    def _make_room(self, learned: int) -> None:
+        """After a page: forget all that is known once it is too much."""
+        self._remembered += learned
         if self._remembered >= _KNOWN_LINKS:
             self._known.clear()
             self._remembered = 0
-        self._remembered += 1
 
     def _form(self, base: Base, ref: str) -> str | None:
         if base.is_normal and _SIMPLE.fullmatch(ref):
