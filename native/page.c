@@ -44,7 +44,8 @@ typedef struct {
     int is_body, seen_html, seen_head, is_form, is_heading, blocks, notable;
     int anchor; /* the depth of the open link plus one */
     size_t anchor_text, anchor_line;
-    PyObject *href, *rel, *alt;
+    PyObject *href, *rel, *alt, *kind; /* the last is "a" */
+    Py_ssize_t longest_href, too_long; /* how long one may be, and how many were longer */
 } Reader;
 
 static int is_space(Byte byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r' && byte != '\v'); }
@@ -415,13 +416,15 @@ static int close_link(Reader *r) {
     size_t count = r->lines.size / sizeof(Line);
     if (r->anchor_line < count) ((Line *)(void *)r->lines.data)[r->anchor_line].linked += linked;
     else r->line.linked += linked;
-    PyObject *link = PyTuple_Pack(3, r->href, r->rel, text);
+    int is_short = PyUnicode_GET_LENGTH(r->href) <= r->longest_href;
+    PyObject *link = is_short ? PyTuple_Pack(4, r->href, r->kind, r->rel, text) : NULL;
     Py_DECREF(text);
     Py_CLEAR(r->href);
     Py_CLEAR(r->rel);
     Py_CLEAR(r->alt);
     r->anchor = 0;
-    return add_tuple(r->links, link);
+    r->too_long += !is_short;
+    return !is_short || add_tuple(r->links, link);
 }
 
 static int close_heading(Reader *r, const Open *heading) {
@@ -950,11 +953,20 @@ static PyObject *make_text(const Growing *text) {
     return PyUnicode_DecodeUTF8(text->data ? text->data : "", (Py_ssize_t)size, NULL);
 }
 
+static int is_ascii(const Growing *text) {
+    Byte all = 0;
+    for (size_t at = 0; at < text->size; at++) all |= (Byte)text->data[at];
+    return all < 0x80;
+}
+
 static PyObject *make_page(Reader *r) {
     Growing main_lines = {0};
+    PyObject *whole = is_ascii(&r->text) ? Py_NewRef(Py_None) : make_text(&r->text); /* fails if it is no UTF-8 */
+    if (whole == NULL) return NULL;
+    Py_DECREF(whole);
     put_main_text(&main_lines, r->text.data, (const Line *)(const void *)r->lines.data, r->lines.size / sizeof(Line));
     PyObject *text = main_lines.failed ? PyErr_NoMemory() : make_text(&main_lines);
-    PyObject *page = text != NULL ? PyTuple_Pack(4, r->notes, r->links, r->headings, text) : NULL;
+    PyObject *page = text != NULL ? Py_BuildValue("OOnOO", r->notes, r->links, r->too_long, r->headings, text) : NULL;
     Py_XDECREF(text);
     growing_free(&main_lines);
     return page;
@@ -978,18 +990,23 @@ void page_prepare(void) {
     classes[0xc2] = C_WIDE;
 }
 
-static PyObject *read_as(const char *html, Py_ssize_t size, PyObject *entities, PyObject *(*make)(Reader *)) {
+typedef PyObject *(*Making)(Reader *);
+
+static PyObject *read_as(Making make, const char *html, Py_ssize_t size, PyObject *entities, Py_ssize_t longest_href) {
     Reader *r = calloc(1, sizeof *r);
     if (r == NULL) return PyErr_NoMemory();
     PyObject *made = NULL;
     r->at = (const Byte *)html;
     r->end = r->at + size;
     r->entities = entities;
+    r->longest_href = longest_href;
     r->line.tag = "p";
+    r->kind = PyUnicode_FromString("a");
     r->notes = PyList_New(0);
     r->links = PyList_New(0);
     r->headings = PyList_New(0);
-    if (r->notes != NULL && r->links != NULL && r->headings != NULL && read_all(r)) made = make(r);
+    int is_ready = r->kind != NULL && r->notes != NULL && r->links != NULL && r->headings != NULL;
+    if (is_ready && read_all(r)) made = make(r);
     int failed = r->text.failed || r->value.failed || r->lines.failed;
     Py_XDECREF(r->notes);
     Py_XDECREF(r->links);
@@ -997,6 +1014,7 @@ static PyObject *read_as(const char *html, Py_ssize_t size, PyObject *entities, 
     Py_XDECREF(r->href);
     Py_XDECREF(r->rel);
     Py_XDECREF(r->alt);
+    Py_XDECREF(r->kind);
     growing_free(&r->text);
     growing_free(&r->value);
     growing_free(&r->lines);
@@ -1010,10 +1028,10 @@ static PyObject *read_as(const char *html, Py_ssize_t size, PyObject *entities, 
     Py_RETURN_NONE;
 }
 
-PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities) {
-    return read_as(html, size, entities, make_page);
+PyObject *page_read(const char *html, Py_ssize_t size, PyObject *entities, Py_ssize_t longest_href) {
+    return read_as(make_page, html, size, entities, longest_href);
 }
 
-PyObject *page_words(const char *html, Py_ssize_t size, PyObject *entities) {
-    return read_as(html, size, entities, make_words);
+PyObject *page_words(const char *html, Py_ssize_t size, PyObject *entities, Py_ssize_t longest_href) {
+    return read_as(make_words, html, size, entities, longest_href);
 }

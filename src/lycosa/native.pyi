@@ -1,11 +1,23 @@
 """Hot paths in C, each with a twin in Python. The module is missing where no compiler was found: see ADR 0010."""
 
+from collections.abc import Callable
+
 _Notes = list[tuple[str, dict[str, str | None], str | None]]
-_Anchors = list[tuple[str, str, str]]
+_Anchors = list[tuple[str, str, str, str]]
 _Blocks = list[tuple[str, str, str, int]]
 
 def read_page(
-    html: bytes, entities: dict[str, str], /
-) -> tuple[_Notes, _Anchors, list[tuple[int, str]], str] | None: ...
-def read_words(html: bytes, entities: dict[str, str], /) -> tuple[str, _Blocks] | None: ...
+    html: bytes, entities: dict[str, str], longest_href: int, /
+) -> tuple[_Notes, _Anchors, int, list[tuple[int, str]], str] | None: ...
+def read_words(html: bytes, entities: dict[str, str], longest_href: int, /) -> tuple[str, _Blocks] | None: ...
+def read_links(
+    refs: list[str],
+    base: str,
+    origin_size: int,
+    rooted: dict[str, str],
+    whole: dict[str, str],
+    dropped: dict[str, bool],
+    learn: Callable[[str, str], str | None],
+    /,
+) -> dict[str, str] | None: ...
 def simhash(text: bytes, longest_word: int, mean_letters: int, /) -> int | None: ...

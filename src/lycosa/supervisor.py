@@ -268,7 +268,7 @@ class Supervisor:
         self.active_hosts = sum(shard.sight.active for shard in self._shards if shard.sight is not None)
 
     def _end_silent(self) -> None:
-        """A shard that hangs is as good as dead: it is ended, so that it is started again. One that has not said anything
+        """A shard that hangs is as good as dead: it is ended, so that it is started again. One that has not said a word
         yet may be opening a large store."""
         for shard in self._shards:
             is_silent = shard.sight is not None and not self._has_told(shard)

@@ -27,8 +27,8 @@ class Desk:
 
     def __init__(self, directory: Path) -> None:
         self.store = MemoryStore()
-        scope = make_scope("host", ["http://a/"])
-        judges = Judges("Lycosa", Normaliser(), scope, TrapRules(), Patterns(), 2026, lambda url: False)
+        self.scope = make_scope("host", ["http://a/"])
+        judges = Judges("Lycosa", Normaliser(), self.scope, TrapRules(), Patterns(), 2026, set)
         self.ingest = Ingest(judges, Claims(self.store), WarcBodies(directory, "t", {"software": "t"}))
 
     def take(self, url: str, body: str, *headers: tuple[str, str], status: int = 200, depth: int = 1) -> Effect:
@@ -111,3 +111,18 @@ def test_where_a_seed_redirects_to_belongs_to_the_crawl_from_then_on(desk: Desk)
     assert [candidate.url for candidate in after.found] == ["https://www.a/x"]
     elsewhere = desk.take("http://a/1", "", ("Location", "https://b/"), status=301)
     assert (list(elsewhere.found), row_of(elsewhere).reason) == ([], "scope.host")
+
+
+def test_a_link_that_was_out_of_scope_is_in_it_once_its_host_has_joined(desk: Desk) -> None:
+    for page in (1, 2):
+        effect = desk.take(f"http://a/{page}", f'{page}<a href="http://b/">b</a>')
+        assert (list(effect.found), effect.counts["refused:scope.host"]) == ([], 1)
+    desk.take("http://a/", "", ("Location", "http://b/"), status=301, depth=0)
+    assert [candidate.url for candidate in desk.take("http://a/3", '3<a href="http://b/">b</a>').found] == ["http://b/"]
+
+
+def test_a_link_out_of_scope_is_too_deep_where_all_are(desk: Desk) -> None:
+    desk.scope.max_depth = 2
+    for depth, why in ((1, "scope.host"), (2, "scope.depth"), (1, "scope.host")):
+        effect = desk.take(f"http://a/{depth}", f'{depth}<a href="http://b/">b</a>', depth=depth)
+        assert effect.counts[f"refused:{why}"] == 1

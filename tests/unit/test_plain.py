@@ -93,10 +93,17 @@ def test_a_plain_page_is_read_as_from_its_tree(html: str) -> None:
         assert_same(*found, html)
 
 
+def test_a_page_with_bytes_that_are_no_text_is_left_to_the_tree_wherever_they_stand() -> None:
+    for menu in (b"\xff", b"\xc3", b"\xe2\x82"):
+        html = b"<nav>me" + menu + b"nu</nav><p>" + b"A long line of the article. " * 20
+        assert both(html) is None
+
+
 PLAIN = {
     "end tags left out": "<ul><li>one<li>two<p>three<li>four</ul><p>five<div>six</div><dl><dt>a<dd>b<dt>c</dl>",
     "a table without its parts": "<table><tr><td>1<td>2<tr><th>3<p>4</table>five",
     "links around blocks": "<a href=x><h2>Title</h2><p>words</p></a>tail",
+    "a link that is too long": f"<a href={'x' * 9_000}>one</a><a href={'x' * 8_192}>two</a><a href=y>three</a>",
     "a picture in a link": "<a href=x><img src=i.png alt=' Our  shop '></a>",
     "choices": "<form><select><optgroup label=x><option>one<option>two</optgroup></select></form>after",
     "a drawing": "<p>a<svg viewBox='0 0 1 1'><title>t</title><path d='M0'/><g><rect></rect></g></svg>b</p>",

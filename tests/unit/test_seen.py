@@ -129,6 +129,7 @@ def test_what_was_met_lately_is_known_without_a_look_and_forgotten_in_time(store
         assert seen.was_met_lately(f"http://a/{number}")
         assert seen.was_met_lately("http://often/")
     assert not seen.was_met_lately("http://a/0")
+    assert seen.not_met_lately(["http://a/0", "http://a/499", "http://often/", "http://a/0"]) == {"http://a/0"}
     assert sum(seen.was_met_lately(f"http://a/{number}") for number in range(500)) <= 100
 
 

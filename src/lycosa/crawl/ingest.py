@@ -9,7 +9,7 @@ network.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Protocol
 
@@ -43,6 +43,9 @@ _LONGEST_TEXT = 1_000_000  # characters, of what the tables keep of one page
 _LONGEST_HEADINGS = 20_000
 _RESOURCES = ("link", "script")
 _LONGEST_LINKS = 4_000_000
+_OUTSIDE = frozenset(("scope.host", "scope.domain", "scope.include", "scope.exclude", "scope.media"))
+_MOST_OUTSIDE = 10_000
+_LONGEST_OUTSIDE = 300  # characters: so they are 10 MB at the very most
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -69,7 +72,7 @@ class Judges(msgspec.Struct, frozen=True):
     traps: TrapRules
     patterns: Patterns
     year: int
-    was_met_lately: Callable[[str], bool]  # then it was judged and queued already
+    not_met_lately: Callable[[Iterable[str]], set[str]]  # the others were judged and queued already
 
 
 class Known(msgspec.Struct):
@@ -127,6 +130,8 @@ class Ingest:
         self._processors = processors or Processors()
         self._records = records
         self._with_views = with_views or bool(self._processors)
+        self._outside: dict[str, str] = {}  # links that the scope refuses, and why: menus have the same on every page
+        self._homes = 0  # how many the scope had then: it grows when a host joins
 
     def effect(self, lease: Lease, outcome: Outcome, read: Read | None, now: float) -> Effect:
         """What settling this lease of a page has to write; `read` is what `read` made of a fetched one."""
@@ -260,8 +265,8 @@ class Ingest:
         if not said:
             return [], []
         forms = self._judges.normal.links(base, [link.href for link in said])
-        was_met, depth = self._judges.was_met_lately, row.depth + 1
-        verdicts: dict[str, str | None] = {}
+        new, depth = self._judges.not_met_lately(forms.values()), row.depth + 1
+        verdicts: dict[str, str | None] = {}  # of those that are new
         found: list[Candidate] = []
         links: list[LinkFound] = []
         left = _LONGEST_LINKS
@@ -274,21 +279,35 @@ class Ingest:
                 why: str | None = "resource" if kind in _RESOURCES else "media"
             elif nofollow or (rel and not link.is_followed):
                 why = "nofollow"
+            elif url not in new:
+                why = None
             elif url in verdicts:
                 why = verdicts[url]
             else:
-                why = None
-                if not was_met(url):
-                    why = self.refusal(url, host_of(url), depth)
-                    if why is None:
-                        found.append(Candidate(url, depth, "", lease.key))
-                    else:
-                        counts[f"refused:{why}"] += 1
-                verdicts[url] = why
+                why = verdicts[url] = self._judge(url, depth)
+                if why is None:
+                    found.append(Candidate(url, depth, "", lease.key))
+                else:
+                    counts[f"refused:{why}"] += 1
             left -= len(url)
             if left >= 0:
                 links.append((url, kind, rel, link.text, why))
         return found, links
+
+    def _judge(self, url: str, depth: int) -> str | None:
+        """Why a link that was not met lately is not taken, or None. Links out of the scope never are met."""
+        scope = self._judges.scope
+        if len(scope.homes) != self._homes:
+            self._outside, self._homes = {}, len(scope.homes)
+        is_too_deep = scope.max_depth is not None and depth > scope.max_depth
+        why = self._outside.get(url) if not is_too_deep else None
+        if why is None:
+            why = self.refusal(url, host_of(url), depth)
+            if why in _OUTSIDE and len(url) < _LONGEST_OUTSIDE:
+                if len(self._outside) >= _MOST_OUTSIDE:
+                    self._outside.clear()
+                self._outside[url] = why
+        return why
 
     def normal_of(self, href: str) -> str:
         return self._judges.normal.of_href(href)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import operator
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fastbloom_rs import BloomFilter
@@ -171,6 +171,11 @@ class Seen:
             self.remember(url)
             return True
         return False
+
+    def not_met_lately(self, urls: Iterable[str]) -> set[str]:
+        """The same for all links of a page. Most were met very lately."""
+        recent = self._recent
+        return {url for url in urls if url not in recent and not self.was_met_lately(url)}
 
     def remember(self, url: str) -> None:
         self._recent[url] = None

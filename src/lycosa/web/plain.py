@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from html.entities import html5
+from itertools import starmap
 
 from lycosa.web.elements import LONGEST_HREF, Elements
 from lycosa.web.page import Block, Heading, Link, Page
@@ -29,10 +30,10 @@ def is_compiled() -> bool:
 
 def read_plain(html: bytes, page: Page) -> bool:
     """Read the page (in UTF-8); False, and nothing is written, if it is not plain."""
-    found = _read(html, html5) if _read is not None and len(html) <= PLAIN_BYTES else None
+    found = _read(html, html5, LONGEST_HREF) if _read is not None and len(html) <= PLAIN_BYTES else None
     if found is None:
         return False
-    notes, anchors, headings, main_text = found
+    notes, anchors, too_long, headings, main_text = found
     elements = Elements(page)
     for tag, attributes, content in notes:
         if tag in _MEDIA:
@@ -45,12 +46,8 @@ def read_plain(html: bytes, page: Page) -> bool:
             elements.title(content)
         else:
             elements.noscript(content)
-    links, longest = page.links, LONGEST_HREF
-    for href, rel, said in anchors:
-        if len(href) > longest:
-            page.too_long += 1
-        else:
-            links.append(Link(href, "a", rel, said))
+    page.links.extend(starmap(Link, anchors))
+    page.too_long += too_long
     elements.close()
     page.read = PlainWords(html, headings, main_text)
     return True
@@ -78,7 +75,7 @@ class PlainWords:
 
     def _words(self) -> tuple[str, list[Block]]:
         if self._whole is None:
-            found = _read_words(self._html, html5)
+            found = _read_words(self._html, html5, LONGEST_HREF)
             assert found is not None  # it was plain before
             self._whole, self._html = (found[0], list(map(_block, found[1]))), b""
         return self._whole

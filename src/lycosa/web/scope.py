@@ -104,7 +104,7 @@ class Scope(msgspec.Struct):
     def refusal(self, url: str, host: str, depth: int) -> str | None:
         if self.max_depth is not None and depth > self.max_depth:
             return "scope.depth"
-        if any(rule.matches(url, host) for rule in self.exclude):
+        if self.exclude and any(rule.matches(url, host) for rule in self.exclude):
             return "scope.exclude"
         if depth == 0:
             return None
@@ -142,5 +142,5 @@ def make_scope(
 def is_media(url: str) -> bool:
     """Does the address look like something other than a page: a picture, a film, an archive, a program?"""
     path = url.partition("?")[0]
-    name = path[path.rfind("/") + 1 :]
-    return path.count("/") > 2 and "." in name and name.rpartition(".")[2].lower() in _MEDIA
+    name = path.rpartition("/")[2]
+    return "." in name and name.rpartition(".")[2].lower() in _MEDIA and path.count("/") > 2

@@ -52,7 +52,11 @@ class TrapRules(msgspec.Struct, frozen=True):
             return "trap.parameters"
         if _SESSION.search(path):
             return "trap.session"
-        years = [*_DATE_PATH.findall(path), *(found[1] for value in _dates(query) if (found := _YEAR.match(value)))]
+        years = _DATE_PATH.findall(path)
+        if query:
+            years += [found[1] for value in _dates(query) if (found := _YEAR.match(value))]
+        if not years:
+            return None
         near = range(year - self.years_back, year + self.years_ahead + 1)
         return "trap.calendar" if any(int(each) not in near for each in years) else None
 
@@ -95,7 +99,7 @@ class Patterns:
         path, mark, query = url.partition("?")
         if mark and self._has_too_many_names(host, path, query):
             return "trap.facets"
-        if (_DATE_SHAPE.search(url) or _dates(query)) and self._has_too_many_dates(host, path, query):
+        if (_DATE_SHAPE.search(url) or (mark and _dates(query))) and self._has_too_many_dates(host, path, query):
             return "trap.calendar"
         return None
 

@@ -21,6 +21,11 @@ from lycosa.config import SESSION, TRACKING
 from lycosa.errors import BadUrl
 from lycosa.kit.keys import url_key
 
+try:
+    from lycosa.native import read_links as _compiled
+except ImportError:  # no compiler where it was installed
+    _compiled = None  # type: ignore[assignment]
+
 _EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, which surround a URL but are not part of it
 _INNER = {9: None, 10: None, 13: None}  # tab and newlines vanish wherever they stand
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
@@ -33,7 +38,7 @@ _PATH_SESSION = re.compile(r"(?<!/\.)(?<!/\.\.);(?:jsessionid|phpsessid|sessioni
 _TOKEN = re.compile(r"(?:\w*sid|\w*session|zenid)=(?=[^0-9]*[0-9])[0-9A-Za-z,_\-]{16,}", re.I)
 # A path that is its own normal form, and cannot be anything but a path: no dots but inside of names.
 _PATH = r"[A-Za-z0-9_~\-][A-Za-z0-9_~.\-]*+(?:/[A-Za-z0-9_~\-][A-Za-z0-9_~.\-]*+)*+/?"
-_SIMPLE = re.compile(f"/?{_PATH}")
+_SIMPLE = re.compile(f"/?{_PATH}|/")
 # The same with a host before it: one whose last label has a letter first, so that it is no number, and no Punycode.
 _SIMPLE_URL = re.compile(rf"https?://(?![a-z0-9.\-]*?xn--)(?:[a-z0-9\-]++\.)*[a-z][a-z0-9\-]*+(?:/|/{_PATH})")
 _NORMAL_BASE = re.compile(r"https?://[a-z0-9\-]++(?:\.[a-z0-9\-]++)*+(?::[0-9]++)?(?:/[A-Za-z0-9_~.\-]*+)*+")
@@ -102,8 +107,8 @@ class Base:
 
     __slots__ = ("_document", "_page", "_scheme", "directory", "href", "is_normal", "origin")
 
-    def __init__(self, url: str) -> None:
-        href = _href(url)
+    def __init__(self, url: str, *, is_parsed: bool = False) -> None:
+        href = url if is_parsed else _href(url)
         self.href = href
         self._document = href.partition("#")[0]
         self._page = self._document.partition("?")[0]
@@ -178,7 +183,9 @@ def cut(url: str) -> Cut:
 
 
 def host_of(url: str) -> str:
-    return cut(url).host
+    start = url.index("://") + 3
+    authority = url[start : url.index("/", start)]
+    return cut(url).host if ":" in authority or "@" in authority else authority
 
 
 class _Names:
@@ -189,17 +196,17 @@ class _Names:
         self._exact = frozenset(name for name in wanted if "*" not in name)
         stars = [re.escape(name).replace(r"\*", ".*") for name in wanted if "*" in name]
         self._like = re.compile("|".join(stars) or r"(?!)", re.S)
-        self._known: dict[str, bool] = {}  # a site has few parameter names, and asks about them on every link
+        self.known: dict[str, bool] = {}  # a site has few parameter names, and asks about them on every link
 
     def __contains__(self, name: str) -> bool:
-        known = self._known.get(name)
+        known = self.known.get(name)
         if known is None:
             low = name.lower()
             known = low in self._exact or self._like.fullmatch(low) is not None
-            if len(self._known) >= _KNOWN_NAMES:
-                self._known.clear()
+            if len(self.known) >= _KNOWN_NAMES:
+                self.known.clear()
             if len(name) < 64:
-                self._known[name] = known
+                self.known[name] = known
         return known
 
 
@@ -216,6 +223,7 @@ class Normaliser:
         self._dropped = _Names([*tracking, *session])
         self._known: dict[str, dict[str, str]] = {}  # by origin: pages of one site have the same menus
         self._remembered = 0
+        self._page: tuple[str, Base] | None = None  # the last one whose links were asked for
 
     def __call__(self, text: str, base: str | None = None) -> str:
         """The normal form of a URL of the web; BadUrl for anything else."""
@@ -235,29 +243,47 @@ class Normaliser:
             rest = self._plain_rest(rest)
         return authority + rest
 
-    def links(self, base: str, refs: Iterable[str]) -> dict[str, str]:
+    def links(self, base: str, refs: list[str]) -> dict[str, str]:
         """Each usable link of a page, as it stands there: its normal form. Repeats cost nothing."""
-        joined = Base(base)
-        rooted, whole = self._meanings(joined.origin), self._meanings("")
+        slash = base.find("/", 8)
+        rooted = self._known.get(base[:slash]) if slash > 0 else None
+        if rooted is None or _compiled is None:
+            return self._links(base, refs)
+        whole = self._meanings("")
+        before = len(rooted) + len(whole)
+        found = _compiled(refs, base, slash, rooted, whole, self._dropped.known, self._learn)
+        self._make_room(len(rooted) + len(whole) - before)
+        return self._links(base, refs) if found is None else found
+
+    def _links(self, base: str, refs: list[str]) -> dict[str, str]:
+        """The same where nothing was compiled, for the first page of an origin, and for one with an odd URL."""
+        rooted, whole = self._meanings(self._joined(base).origin), self._meanings("")
+        before = len(rooted) + len(whole)
         found: dict[str, str] = {}
         forms: dict[str, str | None] = {}  # by what stands before the fragment
         for ref in refs:
-            url = rooted.get(ref) or whole.get(ref)
+            if ref in found:
+                continue
+            target = ref.partition("#")[0]
+            url = rooted.get(target) or whole.get(target)
             if url is None:
-                if ref in found:
-                    continue
-                target = ref.partition("#")[0]
-                if target in forms:
-                    url = forms[target]
-                else:
-                    url = forms[target] = self._form(joined, target)
-                    if url is not None and target[:1] == "/" and target[1:2] not in _SLASHES:
-                        self._remember(rooted, target, url)
-                    elif url is not None and target.startswith(("http://", "https://")):
-                        self._remember(whole, target, url)
+                if target not in forms:
+                    forms[target] = self._learn(base, target)
+                url = forms[target]
             if url is not None:
                 found[ref] = url
+        self._make_room(len(rooted) + len(whole) - before)
         return found
+
+    def _joined(self, base: str) -> Base:
+        """The page whose links are asked for. Most have a simple path on an origin that was parsed before: that is its
+        own serialisation."""
+        page = self._page
+        if page is None or page[0] != base:
+            slash = base.find("/", 8)
+            is_parsed = slash > 0 and base[:slash] in self._known and _SIMPLE.fullmatch(base, slash) is not None
+            page = self._page = base, Base(base, is_parsed=is_parsed)
+        return page[1]
 
     def _meanings(self, origin: str) -> dict[str, str]:
         """What is known of links that begin with a slash: they mean the same on every page of an origin. Those that are
@@ -265,15 +291,26 @@ class Normaliser:
         known = self._known.get(origin)
         if known is None:
             known = self._known[origin] = {}
+            self._remembered += 1
         return known
 
-    def _remember(self, meanings: dict[str, str], target: str, url: str) -> None:
+    def _learn(self, base: str, target: str) -> str | None:
+        """The normal form of a link that is not known; one that means the same on other pages is, from now on."""
+        joined = self._joined(base)
+        url = self._form(joined, target)
+        if url is not None and len(target) < _LONGEST_KNOWN:
+            if target[:1] == "/" and target[1:2] not in ("/", "\\"):
+                self._meanings(joined.origin)[target] = url
+            elif target.startswith(("http://", "https://")):
+                self._meanings("")[target] = url
+        return url
+
+    def _make_room(self, learned: int) -> None:
+        """After a page: forget all that is known once it is too much."""
+        self._remembered += learned
         if self._remembered >= _KNOWN_LINKS:
             self._known.clear()
             self._remembered = 0
-        if len(target) < _LONGEST_KNOWN:
-            meanings[target] = url
-            self._remembered += 1
 
     def _form(self, base: Base, ref: str) -> str | None:
         if base.is_normal and _SIMPLE.fullmatch(ref):
