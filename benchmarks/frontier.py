@@ -1,10 +1,10 @@
-"""`python -m benchmarks.frontier [--urls N] [--hosts H] [--json FILE] [--svg FILE]`: what a frontier costs as it grows.
+"""`python -m benchmarks.frontier [--urls N] [--hosts H] [--keep DIR]`: what a frontier costs as it grows.
 
 A frontier on disk is filled as a crawl fills it: pages of 50 links, most to their own host, hosts by a power law,
 half of the links known already, old pages rather than young ones (preferential attachment: the n-th page of a host is
 linked to in proportion to 1/√n). On the way, at every milestone, URLs are leased and settled on a virtual clock, with
 links found. Then it is closed and opened again. The same numbers make the same URLs everywhere. Making them is not
-counted.
+counted. A frontier that was kept is gone on with: what 100 M URLs cost on a quiet machine need not wait for them.
 
 Two costs are told, both in CPU time: of the thread that calls (what a crawl waits for), and of all threads (with
 compaction, what the machine pays). Rates by the clock on the wall are told beside them; they need a quiet machine, so
@@ -38,6 +38,7 @@ from lycosa.crawl.lease import Candidate, Effect, Lease
 from lycosa.crawl.rows import FORMAT, RobotsRow
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Audit, Seen
+from lycosa.kit.keys import host_key
 from lycosa.web.domains import registered_domain
 
 MILESTONES = (
@@ -73,6 +74,13 @@ class Web:
         self._shares = np.cumsum(weights / weights.sum())
         self._met = [0] * hosts  # pages of each host that were linked to so far
         self.names = [f"www.site{number:x}.example{number % 97}.com" for number in range(hosts)]
+
+    def resume(self, keys: Iterator[bytes]) -> None:
+        """Go on with a web whose URLs have these keys."""
+        places = {host_key(name).to_bytes(8, "big"): place for place, name in enumerate(self.names)}
+        for key, count in Counter(key[:8] for key in keys).items():
+            self._met[places[key]] = count
+        self._dice = np.random.default_rng(sum(self._met))
 
     def _hosts(self, count: int) -> np.ndarray:
         return np.searchsorted(self._shares, self._dice.random(count)).clip(0, len(self.names) - 1)
@@ -142,7 +150,11 @@ class Bench:
         self.now = 1_700_000_000.0
         registered_domain(self.web.names[0])  # reads its list once
         self.open()
-        self._allow_all()
+        if self.frontier.stats["known"]:
+            self.now = time.time()  # later than anything there
+            self.web.resume(key for key, _ in self.store.scan("urls"))
+        else:
+            self._allow_all()
         self._pages = self.web.pages()
         self._finds = self.web.pages(FOUND)
 
@@ -297,15 +309,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--cycles", type=int, default=20_000, help="leases at every milestone")
     parser.add_argument("--dir", type=Path, help="where the temporary directory is made")
+    parser.add_argument("--keep", type=Path, help="leave the frontier in this directory, or go on with the one there")
     parser.add_argument("--json", type=Path, help="write the figures here")
     parser.add_argument("--svg", type=Path, help="draw the curve here")
     given = parser.parse_args(arguments)
     keep_freed_memory()  # as a crawl does
-    directory = Path(tempfile.mkdtemp(prefix="lycosa-frontier-", dir=given.dir))
+    directory = given.keep or Path(tempfile.mkdtemp(prefix="lycosa-frontier-", dir=given.dir))
     try:
         bench = Bench(directory / "store", given.hosts, given.cycles)
-        points = []
-        for until in sorted({*(size for size in MILESTONES if size < given.urls), given.urls}):
+        points, known = [], bench.frontier.stats["known"]
+        for until in sorted({*(size for size in MILESTONES if known < size < given.urls), given.urls}):
             points.append(bench.measure(until))
             tell(points[-1])
         opened_s, opened_cpu_s = bench.reopen()
@@ -313,7 +326,8 @@ def main(arguments: list[str]) -> int:
         print(f"opened again in {opened_s:.2f} s; of {audit.checked:,} rows the filter denies {audit.missed}")
         bench.store.close()
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        if not given.keep:
+            shutil.rmtree(directory, ignore_errors=True)
     if given.svg:
         save_curve(points, given.svg)
     if given.json:
