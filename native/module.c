@@ -42,7 +42,7 @@ static PyObject *fingerprint(PyObject *module, PyObject *arguments) {
     Py_ssize_t size, longest_word, mean_letters;
     uint64_t found = 0;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "y#nn:simhash", &text, &size, &longest_word, &mean_letters)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "s#nn:simhash", &text, &size, &longest_word, &mean_letters)) return NULL;
     switch (simhash((const unsigned char *)text, (size_t)size, (size_t)longest_word, (size_t)mean_letters, &found)) {
     case 1: return PyLong_FromUnsignedLongLong(found);
     case 0: Py_RETURN_NONE;

@@ -77,7 +77,9 @@ class Transfer:
         self._headers: Headers | None = None
         self._head_bytes = self._head_count = 0
         self._wire_bytes = 0
-        self._received = bytearray()  # not a list: chunks of a byte each would take a hundred times their size
+        # One chunk as it came, as most answers do. More are joined: a list of single bytes would take a hundred times
+        # their size.
+        self._received: bytes | bytearray = b""
         self._decoder: Decoder | None = None
 
     def prepare(
@@ -173,7 +175,12 @@ class Transfer:
         if len(chunk) > room:
             chunk = chunk[:room]
             self.stopped = "length"
-        self._received += chunk
+        if not self._received:
+            self._received = chunk
+        elif isinstance(self._received, bytearray):
+            self._received += chunk
+        else:
+            self._received = bytearray(self._received) + chunk
         if self._decoder is not None and not self._decoder.feed(chunk):
             self.stopped = "length"
         return _STOP if self.stopped else None

@@ -50,15 +50,15 @@ class Journal:
         """Write an entry; its number. On JournalTrouble nothing of it is left."""
         if self._fd < 0:
             self._open()
-        data = _HEAD.pack(len(entry), crc32(entry)) + entry
+        head, size = _HEAD.pack(len(entry), crc32(entry)), _HEAD.size + len(entry)
         try:
-            written = os.write(self._fd, data)
-            while written < len(data):
-                written += os.write(self._fd, data[written:])
+            written = os.writev(self._fd, (head, entry))
+            while written < size:
+                written += os.write(self._fd, (head + entry)[written:])
         except OSError as error:
             os.ftruncate(self._fd, self._end)
             raise self._trouble(error) from error
-        self._end += len(data)
+        self._end += size
         self.last += 1
         return self.last
 

@@ -151,7 +151,7 @@ class WarcWriter:
             self._fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
             self._name, self._end, self._file_id, self._is_entry_synced = path.name, 0, identity.bytes, False
             lock(self._fd)
-            self._write(_compress(_warcinfo(identity, path.name, now, self._about), b"", self._level))
+            self._write(_warcinfo(identity, path.name, now, self._about, self._level))
             # Under its name it is locked and begins well, so that `repair` can tell it from what a crash left.
             unnamed.rename(path)
         except (OSError, WriteFailed) as error:
@@ -247,21 +247,21 @@ def _group(visit: Visit, ids: tuple[str, str, str], level: int) -> tuple[bytes, 
         same += f"WARC-IP-Address: {_one_line(response.address)}\r\n"
     asked = _tidy_ask(response.request_head)
     fields = f"{same}WARC-Concurrent-To: {ids[1]}\r\nContent-Type: application/http; msgtype=request\r\n"
-    request = _compress(_head("request", ids[0], fields, asked), asked, level)
+    request = _record("request", ids[0], fields, (asked,), level)
     block, fields, original = _answer(visit, url, date)
     kind = "revisit" if visit.revisit_of else "response"
     fields = f"{same}{fields}WARC-Concurrent-To: {ids[0]}\r\nContent-Type: application/http; msgtype=response\r\n"
-    answer = _compress(_head(kind, ids[1], fields, block), block, level)
+    answer = _record(kind, ids[1], fields, block, level)
     notes = "".join(f"{_field_name(name)}: {_one_line(value)}\r\n" for name, value in visit.metadata.items())
     if not response.version.startswith("1"):
         notes += f"http-version: {_one_line(response.version)}\r\n"  # which the made-up status line does not tell
     known = notes.encode("utf-8", "replace")
     fields = f"{same}WARC-Concurrent-To: {ids[1]}\r\nContent-Type: application/warc-fields\r\n"
-    return request, answer, _compress(_head("metadata", ids[2], fields, known), known, level), original
+    return request, answer, _record("metadata", ids[2], fields, (known,), level), original
 
 
-def _answer(visit: Visit, url: str, date: str) -> tuple[bytes, str, Original]:
-    """The block of the response or revisit record, the fields only it has, and what it is an instance of."""
+def _answer(visit: Visit, url: str, date: str) -> tuple[tuple[bytes, ...], str, Original]:
+    """The block of the response or revisit record in parts, the fields only it has, and what it is an instance of."""
     response, original = visit.response, visit.revisit_of
     payload = response.payload
     # Without content coding the payload is the body, and its hash is known: the bytes are not hashed twice.
@@ -271,14 +271,14 @@ def _answer(visit: Visit, url: str, date: str) -> tuple[bytes, str, Original]:
     fields = f"WARC-Truncated: {_one_line(response.truncated)}\r\n" if response.truncated else ""
     if original is None:
         coding = _one_line(", ".join(response.headers.get_all("content-encoding")))
-        return head + payload, f"{fields}WARC-Payload-Digest: {stored}\r\n", Original(url, date, stored, coding)
+        return (head, payload), f"{fields}WARC-Payload-Digest: {stored}\r\n", Original(url, date, stored, coding)
     if stored != original.payload_digest:
         head = _coded_like(head, original)
     fields += (
         f"WARC-Profile: {REVISIT_PROFILE}\r\nWARC-Refers-To-Target-URI: {_one_line(original.url)}\r\n"
         f"WARC-Refers-To-Date: {original.date}\r\nWARC-Payload-Digest: {original.payload_digest}\r\n"
     )
-    return head, fields, original
+    return (head,), fields, original
 
 
 def _coded_like(head: bytes, original: Original) -> bytes:
@@ -326,20 +326,21 @@ def _one_line(text: str) -> str:
     return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text).strip()
 
 
-def _head(kind: str, identity: str, fields: str, block: bytes) -> bytes:
-    return (
+def _record(kind: str, identity: str, fields: str, block: tuple[bytes, ...], level: int) -> bytes:
+    """A record, compressed. Its block is in parts, so that a page is copied once."""
+    checked = sha256()
+    for part in block:
+        checked.update(part)
+    head = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {identity}\r\n{fields}"
-        f"WARC-Block-Digest: {digest(block)}\r\nContent-Length: {len(block)}\r\n\r\n"
+        f"WARC-Block-Digest: sha256:{checked.hexdigest()}\r\nContent-Length: {sum(map(len, block))}\r\n\r\n"
     ).encode("utf-8", "replace")
+    return igzip_lib.compress(b"".join((head, *block, _END)), level, igzip_lib.COMP_GZIP)
 
 
-def _warcinfo(identity: UUID, name: str, now: float, about: Mapping[str, str]) -> bytes:
+def _warcinfo(identity: UUID, name: str, now: float, about: Mapping[str, str], level: int) -> bytes:
     told = {**about, "format": "WARC File Format 1.1", "conformsTo": CONFORMS_TO, FORMAT_FIELD: str(FORMAT)}
     block = "".join(f"{_field_name(key)}: {_one_line(value)}\r\n" for key, value in told.items())
     data = block.encode("utf-8", "replace")
     fields = f"WARC-Date: {warc_date(now)}\r\nWARC-Filename: {name}\r\nContent-Type: application/warc-fields\r\n"
-    return _head("warcinfo", f"<urn:uuid:{identity}>", fields, data) + data
-
-
-def _compress(head: bytes, block: bytes, level: int) -> bytes:
-    return igzip_lib.compress(head + block + _END, level, igzip_lib.COMP_GZIP)
+    return _record("warcinfo", f"<urn:uuid:{identity}>", fields, (data,), level)

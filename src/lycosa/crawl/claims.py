@@ -77,7 +77,10 @@ class Claims:
         best: tuple[int, bytes] | None = None
         changes: list[Change] = []
         for name, stored in zip(names, self._store.get_many("near", names), strict=True):
-            bucket = unwritten.get(name) or stored or b""
+            bucket = unwritten.get(name) or stored
+            if not bucket:  # nobody is near, as nearly always
+                changes.append(("near", name, own))
+                continue
             for at in range(0, len(bucket), _ENTRY):
                 other = bucket[at + 8 : at + _ENTRY]
                 apart = distance(fingerprint, int.from_bytes(bucket[at : at + 8], "big"))

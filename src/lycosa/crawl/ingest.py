@@ -8,6 +8,7 @@ network.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -42,7 +43,8 @@ _MANY_WORDS = 1_000  # characters: enough of them, and quicker to tell than by c
 _LONGEST_TEXT = 1_000_000  # characters, of what the tables keep of one page
 _LONGEST_HEADINGS = 20_000
 _RESOURCES = ("link", "script")
-_LONGEST_LINKS = 4_000_000
+_LONGEST_LINKS = 4_000_000  # characters, of all URLs that the tables keep of one page's links
+_FEW_LINKS = 200  # cannot be as long
 _OUTSIDE = frozenset(("scope.host", "scope.domain", "scope.include", "scope.exclude", "scope.media"))
 _MOST_OUTSIDE = 10_000
 _LONGEST_OUTSIDE = 300  # characters: so they are 10 MB at the very most
@@ -265,13 +267,12 @@ class Ingest:
         if not said:
             return [], []
         forms = self._judges.normal.links(base, [link.href for link in said])
-        new, depth = self._judges.not_met_lately(forms.values()), row.depth + 1
+        new, depth, form_of = self._judges.not_met_lately(forms.values()), row.depth + 1, forms.get
         verdicts: dict[str, str | None] = {}  # of those that are new
         found: list[Candidate] = []
         links: list[LinkFound] = []
-        left = _LONGEST_LINKS
         for link in said:
-            url = forms.get(link.href)
+            url = form_of(link.href)
             if url is None:
                 continue
             kind, rel = link.kind, link.rel
@@ -289,10 +290,8 @@ class Ingest:
                     found.append(Candidate(url, depth, "", lease.key))
                 else:
                     counts[f"refused:{why}"] += 1
-            left -= len(url)
-            if left >= 0:
-                links.append((url, kind, rel, link.text, why))
-        return found, links
+            links.append((url, kind, rel, link.text, why))
+        return found, links if len(links) <= _FEW_LINKS else _bounded(links)
 
     def _judge(self, url: str, depth: int) -> str | None:
         """Why a link that was not met lately is not taken, or None. Links out of the scope never are met."""
@@ -390,6 +389,11 @@ class Ingest:
         else:
             effect.counts[f"retried:{outcome.reason}"] += 1
             effect.retry_at = now + backoff(row.failures, _RETRY_S)
+
+
+def _bounded(links: list[LinkFound]) -> list[LinkFound]:
+    sizes = itertools.accumulate(len(url) for url, *_ in links)
+    return [link for link, size in zip(links, sizes, strict=True) if size <= _LONGEST_LINKS]
 
 
 def _new_page_row() -> PageRow:

@@ -10,8 +10,6 @@ into five blocks; three differing bits leave two blocks untouched, so one of the
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 
 try:
@@ -22,7 +20,6 @@ except ImportError:  # no compiler where it was installed
 RADIUS = 3
 BANDS = 10
 _BLOCKS = ((51, 13), (38, 13), (25, 13), (12, 13), (0, 12))  # (shift, width) of the five blocks
-_PAIRS = tuple(combinations(_BLOCKS, 2))
 _MULTIPLY, _FINISH = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 _CAPITALS, _SPACES = bytes(range(ord("A"), ord("Z") + 1)), b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
@@ -47,7 +44,8 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(256, 8).astype(np.
 def simhash(text: str) -> int:
     """The fingerprint of a text; 0 for a text without words."""
     if _compiled is not None:
-        found = _compiled(text.encode("utf-8", "replace"), _LONGEST_WORD_BYTES, _LONG_TOKEN_BYTES)
+        said = text if text.isascii() else text.encode("utf-8", "replace")
+        found = _compiled(said, _LONGEST_WORD_BYTES, _LONG_TOKEN_BYTES)
         if found is not None:
             return found
     words, letters = _hash_words(text)
@@ -105,9 +103,7 @@ def distance(one: int, other: int) -> int:
 
 def bands(fingerprint: int) -> tuple[int, ...]:
     """Ten keys, each naming its pair of blocks and their bits: fingerprints within `RADIUS` share at least one."""
-    keys = []
-    for number, ((high, high_width), (low, low_width)) in enumerate(_PAIRS):
-        left = fingerprint >> high & (1 << high_width) - 1
-        right = fingerprint >> low & (1 << low_width) - 1
-        keys.append(number << 26 | left << low_width | right)
-    return tuple(keys)
+    a, b, c, d, e = [fingerprint >> shift & (1 << width) - 1 for shift, width in _BLOCKS]
+    pairs = [a << 13 | b, a << 13 | c, a << 13 | d, a << 12 | e, b << 13 | c, b << 13 | d, b << 12 | e]
+    pairs += [c << 13 | d, c << 12 | e, d << 12 | e]
+    return tuple([number << 26 | pair for number, pair in enumerate(pairs)])
