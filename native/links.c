@@ -63,6 +63,15 @@ static const Byte *skip_host(const Byte *at, const Byte *end, const Byte **last)
     return at > *last ? at : NULL;
 }
 
+/* The position behind an origin, if all of it is plain: no name and password, no dot at the end of the host. */
+static const Byte *skip_origin(const Byte *at, const Byte *end) {
+    const Byte *last;
+    if ((at = skip_scheme(at, end)) == NULL || (at = skip_host(at, end, &last)) == NULL) return NULL;
+    if (at == end || *at != ':') return at;
+    for (last = ++at; at < end && is_digit(*at); at++) continue;
+    return at > last ? at : NULL;
+}
+
 /* One whose host is no number, since its last label begins with a letter, and no Punycode: `_SIMPLE_URL` in Python. */
 static int is_simple_url(const Byte *at, const Byte *end) {
     const Byte *host = skip_scheme(at, end), *last;
@@ -114,12 +123,8 @@ static int read_base(Reader *r) {
     Py_ssize_t size = PyUnicode_GET_LENGTH(links->base);
     if (size > LONGEST_URL || links->origin < 0 || links->origin >= size) return 0;
     const Byte *base = PyUnicode_1BYTE_DATA(links->base), *end = base + size;
-    const Byte *path = base + links->origin, *at = skip_scheme(base, path), *last;
-    if (at == NULL || (at = skip_host(at, path, &last)) == NULL) return 0;
-    if (at < path && *at == ':')
-        while (++at < path && is_digit(*at)) continue;
-    if (at != path || path[-1] == ':' || *path != '/') return 0;
-    const Byte *name = path + 1;
+    const Byte *path = base + links->origin, *name = path + 1, *at;
+    if (skip_origin(base, end) != path || *path != '/') return 0;
     for (at = name; at < end && *at != '?' && *at != '#'; at++) {
         if (*at <= ' ' || *at == '\\') return 0;
         if (at == name && !is_name(*at)) return 0;
@@ -153,6 +158,16 @@ static PyObject *join_path(const Reader *r, const Byte *at, const Byte *path_end
     return (at == path_end && at > start) || is_simple_path(at, path_end) ? join(r, size, at, end) : NULL;
 }
 
+/* Is it a simple path behind an origin that stood in a page's own URL? That is in normal form, then. -1 on an error. */
+static int is_of_known_origin(const Reader *r, const Byte *at, const Byte *end) {
+    const Byte *path = skip_origin(at, end);
+    if (path == NULL || !is_simple_rooted(path, end)) return 0;
+    PyObject *origin = PyUnicode_FromStringAndSize((const char *)at, path - at);
+    int is_known = origin != NULL ? PyDict_Contains(r->links->origins, origin) : -1;
+    Py_XDECREF(origin);
+    return is_known;
+}
+
 /* The normal form of a simple link; None if it is none; NULL without an error if it is not simple. */
 static PyObject *simple_form(const Reader *r, PyObject *target) {
     if (!PyUnicode_IS_COMPACT_ASCII(target) || PyUnicode_GET_LENGTH(target) > LONGEST_URL) return NULL;
@@ -165,6 +180,8 @@ static PyObject *simple_form(const Reader *r, PyObject *target) {
     if (at == path_end) return r->page > 0 ? join(r, r->page, at, end) : NULL;
     if (*at == '/') return is_simple_rooted(at, path_end) ? join(r, r->links->origin, at, end) : NULL;
     if (is_simple_url(at, path_end)) return Py_NewRef(target);
+    int is_known = is_of_known_origin(r, at, path_end);
+    if (is_known != 0) return is_known > 0 ? Py_NewRef(target) : NULL;
     return join_path(r, at, path_end, end);
 }
 

@@ -31,8 +31,9 @@ static PyObject *read_links(PyObject *module, PyObject *arguments) {
     Links links;
     PyObject *refs;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O!UnO!O!O!O:read_links", &PyList_Type, &refs, &links.base, &links.origin, &PyDict_Type,
-                          &links.rooted, &PyDict_Type, &links.whole, &PyDict_Type, &links.dropped, &links.learn))
+    if (!PyArg_ParseTuple(arguments, "O!UnO!O!O!O!O:read_links", &PyList_Type, &refs, &links.base, &links.origin,
+                          &PyDict_Type, &links.origins, &PyDict_Type, &links.rooted, &PyDict_Type, &links.whole,
+                          &PyDict_Type, &links.dropped, &links.learn))
         return NULL;
     return links_read(&links, refs);
 }

@@ -14,6 +14,7 @@ def read_links(
     refs: list[str],
     base: str,
     origin_size: int,
+    origins: dict[str, dict[str, str]],
     rooted: dict[str, str],
     whole: dict[str, str],
     dropped: dict[str, bool],

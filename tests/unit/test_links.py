@@ -44,7 +44,8 @@ PIECES = r"""
 a B 9 ab - _ ~ . .. ./ ../ / // : ? # & = % %7e %2F %2e ; @ [ \ ü 漢 + | xn-- xn--a example www. .com .1 1.2.3.4 0x7f
 :80 :8080 http:// https:// HTTP: http: https: h: hxxp: mailto: javascript: data: ftp:// ws:// a.b: -: 1: page.html
 utm_source=1 sid=0123456789abcdef sid= a=1 b=2 a=1&b=2 b=1&a=2 page=3 ?page=3 a=0123456789012345678 =1 a=b=c ab=1
-/s/page-1.html a.example
+/s/page-1.html a.example https://1.2.3.4:8080 https://1.2.3.4:8080/x http://u@b.example/x http://a.example./x
+http://[::1]/x http://xn--zca.example/x https://a.example:443/x
 """.split()
 PIECES += [" ", "\t", "\n", "\0", "\ud800", "\x7f"]
 LONG = ["http://" + "a" * size + ".example/x" for size in (240, 982, 983, 984, 1_100)]
@@ -99,6 +100,16 @@ def test_simple_links_are_nothing_to_think_about(ref: str, url: str | None) -> N
     normal.links(base, ["?a&b"])
     normal._learn = lambda base, target: pytest.fail(target)  # type: ignore[method-assign]
     assert normal.links(base, [ref]).get(ref) == url
+
+
+def test_whole_urls_behind_an_origin_that_was_met_are_simple_too() -> None:
+    normal, met, other = Normaliser(), "https://1.2.3.4:8080/x", "https://1.2.3.4:8081/x"
+    for base in ("http://a.example/", "https://1.2.3.4:8080/"):
+        normal.links(base, [])
+    asked: list[str] = []
+    normal._learn = lambda base, target: asked.append(target)  # type: ignore[method-assign,func-returns-value]
+    assert normal.links("http://a.example/", [met, other]) == {met: met}
+    assert asked == [other]
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,7 @@ class Normaliser:
             return self._links(base, refs)
         whole = self._meanings("")
         before = len(rooted) + len(whole)
-        found = _compiled(refs, base, slash, rooted, whole, self._dropped.known, self._learn)
+        found = _compiled(refs, base, slash, self._known, rooted, whole, self._dropped.known, self._learn)
         self._make_room(len(rooted) + len(whole) - before)
         return self._links(base, refs) if found is None else found
 
