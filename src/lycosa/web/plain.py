@@ -20,7 +20,7 @@ try:
 except ImportError:  # no compiler where it was installed
     _read = None  # type: ignore[assignment]
 
-PLAIN_BYTES = 500_000  # longer pages are near the caps, which only the tree knows
+PLAIN_BYTES = 1_000_000  # longer pages are near the caps, which only the tree knows
 _LONGEST_HEADING = 2_000
 
 
