@@ -49,11 +49,8 @@ class Desk:
         return list(rows_of(entries, table))
 
 
-@pytest.fixture(params=["kept in memory", "read again", "kept until there are 300 bytes"])
-def desk(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    """All of it holds wherever a flush has its entries from."""
-    if request.param != "kept in memory":
-        monkeypatch.setattr("lycosa.crawl.feed._MOST_KEPT_BYTES", 300 if "until" in request.param else -1)
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
@@ -140,21 +137,3 @@ def test_a_flush_that_died_after_its_last_file_is_repeated_too(desk: Desk) -> No
     (desk.directory / "feed" / "s-000000000001.log").touch()
     desk.open()
     assert desk.in_files("pages") == []
-
-
-def test_a_flush_reads_the_journal_only_for_what_is_not_in_memory(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    asked: list[int] = []
-    read = desk.feed._journal.read
-    desk.feed._journal.read = lambda after, until: (asked.append(after), read(after, until))[1]  # type: ignore[method-assign]
-    desk.put(1)
-    desk.flush()
-    assert asked == []
-    desk.put(2)
-    desk.feed._kept.clear()
-    desk.put(3)
-    desk.flush()
-    desk.put(4)
-    desk.flush()
-    assert asked == [1]
-    assert [row["text"] for row in desk.in_files("pages")] == [f"text {number}" for number in range(1, 5)]

@@ -5,15 +5,11 @@ appended before the batch that settles the lease, which names its number, so an 
 settled. `flush` writes a run of entries as table files that carry their first and last number, and only when those are
 safely on disk is it noted how far that is done and the run removed. So a crash repeats a flush and neither loses a row
 nor has one twice: files beyond what was noted are removed when the feed is opened.
-
-Entries are also kept in memory until they are flushed. The journal is read only after a crash, after a flush that
-failed, and when flushing falls behind.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -25,8 +21,7 @@ from lycosa.ports import Change, Journal, Store, Tables
 _SETTLED, _FED = b"settled", b"fed"  # in `meta`: the last entry that counts, and the last that is in files
 _FILE_BYTES = 8 << 20  # of entries that make a file
 _FILE_ENTRIES = 5_000  # or so many, if they are small
-_MOST_KEPT_BYTES = 2 * _FILE_BYTES  # of entries that are kept in memory, until they are sealed
-_SHAPED_AT_ONCE = 32  # entries that are handed over to the tables
+_SHAPED_AT_ONCE = 32  # entries that are in memory as values of Python
 
 
 class PageRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -83,9 +78,6 @@ COLUMNS = {
     "requests": RequestRow.__struct_fields__,
 }
 
-_Entry = tuple[RequestRow, PageRow | None, Sequence[Sequence[Any]]]  # the request, the page, its links
-_Batch = list[_Entry]
-
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[RequestRow, PageRow | None, list[list[Any]]]).decode
 
@@ -97,18 +89,12 @@ class Feed:
         self._tables = tables
         self._fed = flushed_to(store)
         self._sealed = journal.last
-        self._kept: deque[tuple[int, int, _Entry]] = (
-            deque()
-        )  # number and size; those at the front may be flushed already
         tables.drop_after(self._fed)
         journal.drop_to(self._fed)
 
     def put(self, request: RequestRow, page: PageRow | None = None, links: Sequence[LinkFound] = ()) -> Change:
         """Append an entry; the change that makes it count belongs into the batch that settles the request."""
-        value = _encode((request, page, links))
-        number = self._journal.append(value)
-        if self._journal.open_bytes <= _MOST_KEPT_BYTES:
-            self._kept.append((number, len(value), (request, page, links)))
+        number = self._journal.append(_encode((request, page, links)))
         return ("meta", _SETTLED, number.to_bytes(8, "big"))
 
     @property
@@ -129,12 +115,12 @@ class Feed:
     def _flush_file(self, until: int) -> None:
         first, last, size = self._fed + 1, until, 0
         batch, parts = _Batch(), _Parts(self._tables)
-        for number, length, entry in self._entries(until):
-            batch.append(entry)
+        for number, value in self._journal.read(self._fed, until):
+            batch.append(_decode(value))
             if len(batch) >= _SHAPED_AT_ONCE:
                 parts.add(batch)
                 batch.clear()
-            size += length
+            size += len(value)
             if size >= 2 * _FILE_BYTES:
                 last = number
                 break
@@ -145,26 +131,15 @@ class Feed:
         self._fed = last
         self._journal.drop_to(last)
 
-    def _entries(self, until: int) -> Iterator[tuple[int, int, _Entry]]:
-        """Those that are to be flushed next: from memory as long as they follow each other there, then from disk."""
-        last = self._fed
-        while last < until and self._kept:
-            kept = self._kept.popleft()
-            if kept[0] == last + 1:
-                last = kept[0]
-                yield kept
-            elif kept[0] > last:
-                self._kept.appendleft(kept)
-                break
-        if last < until:
-            for number, value in self._journal.read(last, until):
-                yield number, len(value), _decode(value)
-
     def sync(self) -> None:
         self._journal.sync()
 
     def close(self) -> None:
         self._journal.close()
+
+
+_Entry = tuple[RequestRow, PageRow | None, list[list[Any]]]
+_Batch = list[_Entry]
 
 
 class _Parts:
