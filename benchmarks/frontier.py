@@ -260,7 +260,7 @@ def judge(points: list[Point], opened_cpu_s: float, audit: Audit) -> list[Row]:
     rows = [
         Row("one URL offered, caller's thread (50,000/s)", max(p.offer_own_us for p in points), "us", 20.0),
         Row("one lease and settle, caller's thread (5,000/s)", max(p.cycle_own_us for p in points), "us", 200.0),
-        Row("peak memory", last.peak_mb, "MB", 1000.0),
+        Row("peak memory", last.peak_mb, "MB", 1000.0 if last.urls <= 10_000_000 else 2000.0),
         Row("opening again, up to the first lease", opened_cpu_s, "s", 5.0),
         Row(f"rows that the filter denies, of {audit.checked:,}", audit.missed, "", 0.0),
     ]
