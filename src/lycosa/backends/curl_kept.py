@@ -11,10 +11,9 @@ changes nothing.
 
 from __future__ import annotations
 
-import socket
+import select
 
 _MOST = 10_000
-_LOOK = socket.MSG_PEEK | socket.MSG_DONTWAIT
 
 
 class KeptSockets:
@@ -34,16 +33,6 @@ class KeptSockets:
 
 
 def _is_quiet(fd: int) -> bool:
-    try:
-        seen = socket.socket(fileno=fd)
-    except OSError:
-        return False
-    try:
-        seen.recv(1, _LOOK)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        seen.detach()  # it is libcurl's to close
-    return False
+    look = select.poll()
+    look.register(fd, select.POLLIN)
+    return not look.poll(0)  # neither bytes, nor the end, nor an error, nor closed

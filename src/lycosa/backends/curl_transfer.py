@@ -32,6 +32,7 @@ _LONGEST_IDLE_S = 90
 _LONGEST_LIFE_S = 3600
 _BUFFER_BYTES = 65_536
 _SHORT_LINE = 100  # bytes of a header field that is worth remembering
+_BLANK = (b"\r\n", b"\n")
 _STOP = -1  # what a callback of libcurl returns to end the transfer
 _ACCEPT = (
     "Accept: text/html,application/xhtml+xml,*/*;q=0.8",
@@ -73,9 +74,8 @@ class Transfer:
         self.request_head = b""
         self.head_lines: list[bytes] = []
         self.is_head_whole = False
-        self.received_bytes = 0
         self._headers: Headers | None = None
-        self._head_bytes = self._head_count = 0
+        self._head_bytes = self._body_bytes = 0
         self._wire_bytes = 0
         # One chunk as it came, as most answers do. More are joined: a list of single bytes would take a hundred times
         # their size.
@@ -103,6 +103,10 @@ class Transfer:
         self.curl.close()
 
     # -- what came ----------------------------------------------------------------------------------------------------
+
+    @property
+    def received_bytes(self) -> int:
+        return self._head_bytes + self._body_bytes
 
     @property
     def headers(self) -> Headers:
@@ -152,23 +156,22 @@ class Transfer:
             self.request_head += data
 
     def _on_line(self, line: bytes) -> int | None:
-        self.received_bytes += len(line)
         self._head_bytes += len(line)
-        self._head_count += 1
-        if self._head_bytes > MOST_HEAD_BYTES or self._head_count > MOST_HEAD_LINES:
+        lines = self.head_lines
+        if self._head_bytes > MOST_HEAD_BYTES or len(lines) >= MOST_HEAD_LINES:
             self.stopped = "headers"
             return _STOP
         if self.is_head_whole:
             return None  # a trailer
-        if line.startswith(b"HTTP/") and self.head_lines and not self.head_lines[-1].strip():
-            self.head_lines = []  # what came before was an interim answer
-        self.head_lines.append(line)
-        if line in (b"\r\n", b"\n") and not _is_interim(self.head_lines[0]):
+        if lines and line.startswith(b"HTTP/") and not lines[-1].strip():
+            self.head_lines = lines = []  # what came before was an interim answer
+        lines.append(line)
+        if line in _BLANK and not _is_interim(lines[0]):
             self.is_head_whole = True
         return None
 
     def _on_body(self, chunk: bytes) -> int | None:
-        self.received_bytes += len(chunk)
+        self._body_bytes += len(chunk)
         if not self._received:
             self._begin_body()
         room = self._max_body - len(self._received)
