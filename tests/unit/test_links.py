@@ -173,3 +173,18 @@ def test_a_page_on_a_known_origin_is_not_parsed_again() -> None:
     base = "http://a.example/b/c.html"
     for name in Base.__slots__:
         assert getattr(Base(base, is_parsed=True), name) == getattr(Base(base), name)
+
+
+def test_when_links_are_forgotten_their_origins_are_not_unless_they_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(urls, "_KNOWN_LINKS", 50)
+    monkeypatch.setattr(urls, "_KNOWN_ORIGINS", 10)
+    normal = Normaliser()
+    for number in range(100):
+        normal.links("http://a.example/", [f"/{number}/x"])
+        assert sum(map(len, normal._known.values())) <= 51
+        assert "http://a.example" in normal._known
+    for number in range(100):
+        normal.links(f"http://{number}.a.example/", ["/x"])
+        assert len(normal._known) <= 60

@@ -46,6 +46,7 @@ _UNTIDY = re.compile(r"[%?;\[\]^`|{}\\]")  # what makes a path or query need mor
 _ILLEGAL = {ord(letter): f"%{ord(letter):02X}" for letter in "[]^`|{}\\"}  # kept by WHATWG, not in RFC 3986
 _KNOWN_NAMES = 4096
 _KNOWN_LINKS = 50_000
+_KNOWN_ORIGINS = 10_000
 _LONGEST_KNOWN = 300  # characters: so they are 50 MB at the very most, and a fifth of that in practice
 _LONGEST_AUTHORITY = 1_000  # a longer one costs the parser quadratic time, and resolves nowhere
 _AUTHORITY = re.compile(r"[^:/?#\\]*:?[/\\]*([^/\\?#]*)")
@@ -306,11 +307,14 @@ class Normaliser:
         return url
 
     def _make_room(self, learned: int) -> None:
-        """After a page: forget all that is known once it is too much."""
+        """After a page: forget links once they are too many, and origins only if they are."""
         self._remembered += learned
         if self._remembered >= _KNOWN_LINKS:
-            self._known.clear()
-            self._remembered = 0
+            if len(self._known) >= _KNOWN_ORIGINS:
+                self._known.clear()
+            for meanings in self._known.values():
+                meanings.clear()
+            self._remembered = len(self._known)
 
     def _form(self, base: Base, ref: str) -> str | None:
         if base.is_normal and _SIMPLE.fullmatch(ref):
