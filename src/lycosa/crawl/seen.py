@@ -87,7 +87,7 @@ class Seen:
     def __init__(
         self,
         store: Store,
-        recent: int = 100_000,
+        recent: int = 250_000,
         first_capacity: int = _FIRST_CAPACITY,
         segment_bytes: int = _SEGMENT_BYTES,
     ) -> None:
