@@ -62,6 +62,13 @@ def test_a_page_is_kept_and_its_links_in_scope_are_followed(desk: Desk) -> None:
     assert effect.counts["refused:scope.host"] == effect.counts["refused:scope.media"] == 1
 
 
+def test_the_links_that_are_kept_of_a_page_are_bounded_by_what_their_addresses_become(desk: Desk) -> None:
+    letters = "漢" * 8_000  # nine characters each, once they are escaped
+    effect = desk.take("http://a/1", "".join(f"<a href='/{number}{letters}'>x</a>" for number in range(100)))
+    assert 40 < len(effect.links) < 60
+    assert sum(len(link[0]) for link in effect.links) <= 4_000_000
+
+
 def test_noarchive_keeps_the_body_out_of_the_store_and_nofollow_the_links_out_of_the_queue(desk: Desk) -> None:
     kept_out = desk.take("http://a/1", f'<meta name="robots" content="noarchive">{LINKS}')
     assert row_of(kept_out).warc_file == ""

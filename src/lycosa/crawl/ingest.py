@@ -44,7 +44,6 @@ _LONGEST_TEXT = 1_000_000  # characters, of what the tables keep of one page
 _LONGEST_HEADINGS = 20_000
 _RESOURCES = ("link", "script")
 _LONGEST_LINKS = 4_000_000  # characters, of all URLs that the tables keep of one page's links
-_FEW_LINKS = 200  # cannot be as long
 _OUTSIDE = frozenset(("scope.host", "scope.domain", "scope.include", "scope.exclude", "scope.media"))
 _MOST_OUTSIDE = 10_000
 _LONGEST_OUTSIDE = 300  # characters: so they are 10 MB at the very most
@@ -291,7 +290,8 @@ class Ingest:
                 else:
                     counts[f"refused:{why}"] += 1
             links.append((url, kind, rel, link.text, why))
-        return found, links if len(links) <= _FEW_LINKS else _bounded(links)
+        longest = max(map(len, forms.values()), default=0)
+        return found, links if longest * len(links) <= _LONGEST_LINKS else _bounded(links)
 
     def _judge(self, url: str, depth: int) -> str | None:
         """Why a link that was not met lately is not taken, or None. Links out of the scope never are met."""
