@@ -29,6 +29,7 @@ from lycosa.backends.rocks import StoreBusy, is_in_use
 from lycosa.backends.room import check_room, size_of
 from lycosa.backends.sharded import add_counts
 from lycosa.backends.steady import SteadyClock
+from lycosa.backends.system import cpu_of
 from lycosa.births import Birth, Process, bear, spawn
 from lycosa.config import Settings
 from lycosa.crawl.loop import Ended
@@ -62,12 +63,18 @@ class _Shard:
         self.stats: dict[str, int] | None = None  # as it told last
         self.sight: Sight | None = None
         self.silent = 0  # rounds since it answered last
+        self._cpu: int | None = None
         self.over: str | None = None
         self.deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
 
     def send(self, order: Order) -> None:
         if self.line is not None:
             self.line.send(order)
+
+    def is_at_work(self) -> bool:
+        """Has it used the CPU since this was asked last?"""
+        before, self._cpu = self._cpu, cpu_of(self.process.pid) if self.process is not None else None
+        return self._cpu is None or self._cpu != before
 
 
 class Supervisor:
@@ -141,6 +148,8 @@ class Supervisor:
             self._phase = "closing"
             elapsed_s = self._clock.now() - self._began_at
             self._send_all(Close(ended, self._before_s + elapsed_s))
+            while (await asyncio.wait(keepers, timeout=_PATIENCE_S))[1]:
+                self._end_silent()
             await asyncio.gather(*keepers)
         finally:
             watch.cancel()
@@ -268,14 +277,19 @@ class Supervisor:
         self.active_hosts = sum(shard.sight.active for shard in self._shards if shard.sight is not None)
 
     def _end_silent(self) -> None:
-        """A shard that hangs is as good as dead: it is ended, so that it is started again. One that has not said a word
-        yet may be opening a large store."""
+        """A shard that hangs is as good as dead: it is ended, and started again if there is anything left to do."""
         for shard in self._shards:
-            is_silent = shard.sight is not None and not self._has_told(shard)
-            shard.silent = shard.silent + 1 if is_silent else 0
+            shard.silent = shard.silent + 1 if self._is_silent(shard) else 0
             if shard.silent >= _MOST_SILENT and shard.process is not None:
                 logging.getLogger("lycosa").warning("shard %d does not answer any more and is ended", shard.own)
                 shard.process.kill()
+
+    def _is_silent(self, shard: _Shard) -> bool:
+        if shard.line is None:
+            return False
+        if shard.sight is None or self._phase == "closing":  # opening or closing a large store takes its time
+            return not shard.is_at_work()
+        return not self._has_told(shard)
 
     def _has_told(self, shard: _Shard) -> bool:
         if shard.over is not None or shard.line is None:

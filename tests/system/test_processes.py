@@ -41,7 +41,11 @@ async def start(*arguments: str, program: tuple[str, ...] = ("-m", "lycosa")) ->
 
 
 async def ended(process: asyncio.subprocess.Process, code: int = 0) -> tuple[Any, str]:
-    out, err = await asyncio.wait_for(process.communicate(), 60)
+    reading = asyncio.create_task(process.communicate())
+    if not (await asyncio.wait([reading], timeout=60))[0]:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise TimeoutError(f"it did not end; it said: {(await reading)[1].decode()}")
+    out, err = await reading
     assert process.returncode == code, err.decode()
     return (json.loads(out) if out else None), err.decode()
 
@@ -149,7 +153,7 @@ def test_a_shard_that_is_killed_is_started_again_and_nothing_is_lost(tmp_path: P
 IMPATIENT = """
 import lycosa.supervisor
 from lycosa.cli.main import run
-lycosa.supervisor._PATIENCE_S, lycosa.supervisor._MOST_SILENT = 0.2, 3
+lycosa.supervisor._PATIENCE_S, lycosa.supervisor._MOST_SILENT = 0.5, 3
 run()
 """
 
@@ -164,6 +168,40 @@ def test_a_shard_that_hangs_is_started_again_and_nothing_is_lost(tmp_path: Path)
             summary, err = await ended(process)
             assert summary["state"] == "finished"
             assert "does not answer any more" in err
+            assert found(tmp_path) >= expected(served)
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether another process works")
+def test_a_shard_that_hangs_before_it_has_said_a_word_is_started_again(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with web(PLAN, latency=0.2) as served:
+            crawl = crawl_of(served, tmp_path, 2, "-s", "fetch.slots=4", "--json")
+            process = await start(*crawl, program=("-c", IMPATIENT))
+            await until(lambda: served.requests > 40)
+            first = shards_of(process.pid)
+            os.kill(first[1], signal.SIGKILL)
+            await until(lambda: set(shards_of(process.pid)) - set(first))
+            os.kill((set(shards_of(process.pid)) - set(first)).pop(), signal.SIGSTOP)  # its interpreter just begins
+            summary, err = await ended(process)
+            assert summary["state"] == "finished"
+            assert "does not answer any more" in err
+            assert found(tmp_path) >= expected(served)
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether another process works")
+def test_a_shard_that_hangs_when_it_closes_does_not_keep_the_crawl(tmp_path: Path) -> None:
+    hanging = f"import signal, lycosa.wiring\nlycosa.wiring.Crawl.close = lambda crawl: signal.pause()\n{IMPATIENT}"
+
+    async def run() -> None:
+        async with web(PLAN) as served:
+            crawl = crawl_of(served, tmp_path, 2, "--json")
+            summary, err = await ended(await start(*crawl, program=("-c", hanging)))
+            assert summary["state"] == "finished"
+            assert err.count("does not answer any more") == 2
             assert found(tmp_path) >= expected(served)
 
     asyncio.run(run())

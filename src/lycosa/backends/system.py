@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import gc
 import time
+from pathlib import Path
 
 _KEPT_BYTES = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD
 
@@ -33,6 +34,15 @@ def keep_what_is_loaded() -> None:
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+def cpu_of(pid: int) -> int | None:
+    """What a process has taken of the CPU, in clock ticks; None where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 class SystemClock:
