@@ -1,7 +1,8 @@
-/* `lycosa.native`: three hot paths in C, each with the same result as its twin in Python. */
+/* `lycosa.native`: hot paths in C, each with the same result as its twin in Python. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "bloom.h"
 #include "links.h"
 #include "page.h"
 #include "simhash.h"
@@ -51,11 +52,27 @@ static PyObject *fingerprint(PyObject *module, PyObject *arguments) {
     }
 }
 
+static PyObject *add_keys(PyObject *module, PyObject *arguments) {
+    PyObject *bits, *keys;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OO!:add_keys", &bits, &PyList_Type, &keys) || bloom_add(bits, keys) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *find_keys(PyObject *module, PyObject *arguments) {
+    PyObject *filters, *keys;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!O!:find_keys", &PyList_Type, &filters, &PyList_Type, &keys)) return NULL;
+    return bloom_find(filters, keys);
+}
+
 static PyMethodDef FUNCTIONS[] = {
     {"read_page", read_page, METH_VARARGS, "What a plain page holds, and its main text; None if the page is not plain."},
     {"read_words", read_words, METH_VARARGS, "All the text of a plain page, whole and in blocks; None if it is not plain."},
     {"read_links", read_links, METH_VARARGS, "The normal forms of a page's links; None if its own URL is not plain."},
     {"simhash", fingerprint, METH_VARARGS, "The fingerprint of a text; None if it is no text of words."},
+    {"add_keys", add_keys, METH_VARARGS, "Add keys to a Bloom filter."},
+    {"find_keys", find_keys, METH_VARARGS, "Those keys that one of the Bloom filters has."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,11 +20,12 @@ from itertools import islice
 import msgspec
 
 from lycosa.crawl.budget import WAIT, PageBudget
+from lycosa.crawl.known import Entry, Known, Offered
 from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.line import Active, Line, Turns
 from lycosa.crawl.outbox import Away, Outbox
 from lycosa.crawl.park import Park
-from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, is_row_of, pack, read_counts, unpack
+from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key, url_key
@@ -59,6 +60,7 @@ class Frontier:
         self._store = store
         self._rules = rules
         self._seen = seen
+        self._known = Known(store, seen)
         self._budget = budget
         self._delay_of = delay_of
         self._open_at = open_at
@@ -109,7 +111,7 @@ class Frontier:
 
     def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change], away: list[Away]) -> int:
         """Queue what is new and ours; how much that is. What belongs to other shards is put `away`."""
-        fresh: dict[bytes, tuple[Candidate, str]] = {}
+        fresh, crowded = Offered(), list[tuple[bytes, Entry]]()
         outbox = self._outbox
         for candidate in candidates:
             name = candidate.url if not candidate.purpose else f"{candidate.url}\n{candidate.purpose}"
@@ -120,10 +122,11 @@ class Frontier:
                 if outbox is not None and not outbox.is_own(key):
                     away.append((key, candidate))
                     continue
-                while key in fresh and fresh[key][0].url != candidate.url:
-                    key = _next_key(key)
-                fresh[key] = (candidate, host)
-        new = self._leave_known(fresh)
+                if key in fresh and fresh[key][0].url != candidate.url:
+                    crowded.append((key, (candidate, host)))
+                else:
+                    fresh[key] = (candidate, host)
+        new = self._known.without_row(fresh, crowded, changes)
         hosts = self._hosts({key[:8]: host for key, (_, host) in new.items()})
         for key, (candidate, host) in new.items():
             self._queue(key, candidate, host, now, hosts, changes)
@@ -131,29 +134,6 @@ class Frontier:
         changes += self._seen.add(list(new))
         self.stats["known"] += sum(candidate.kind == "page" for candidate, _ in new.values())
         return len(new)
-
-    def _leave_known(self, fresh: dict[bytes, tuple[Candidate, str]]) -> dict[bytes, tuple[Candidate, str]]:
-        """Those without a row. A key that another URL holds is passed over for the next free one."""
-        keys = list(fresh)
-        perhaps = [key for key, may in zip(keys, self._seen.may_know(keys), strict=True) if may]
-        for key, found in zip(perhaps, self._store.get_many("urls", perhaps), strict=True):
-            if found is None:
-                continue
-            entry, at = fresh.pop(key), key
-            if not entry[0].purpose and is_row_of(entry[0].url, found):
-                continue
-            stored: bytes | None = found
-            while stored is not None:
-                row = unpack(stored, UrlRow)
-                if row.url == entry[0].url and row.purpose == entry[0].purpose:
-                    if row.kind == "robots" and row.state != "queued":
-                        fresh[at] = entry  # rules that lie elsewhere are asked for every day
-                    break
-                at = _next_key(at)
-                stored = self._store.get("urls", at)
-            else:
-                fresh[at] = entry
-        return fresh
 
     def _queue(
         self,
@@ -178,6 +158,8 @@ class Frontier:
             candidate.kind,
             candidate.purpose,
         )
+        if candidate.kind == "page":
+            changes.append(self._known.note(key, candidate.url))
         self._enqueue(key, row, host, hosts, changes)
 
     def _enqueue(self, key: bytes, row: UrlRow, host: str, hosts: dict[bytes, HostRow], changes: list[Change]) -> None:
@@ -475,7 +457,3 @@ class Frontier:
     @property
     def active_hosts(self) -> int:
         return len(self._line.active)
-
-
-def _next_key(key: bytes) -> bytes:
-    return key[:8] + ((int.from_bytes(key[8:], "big") + 1) & (1 << 64) - 1).to_bytes(8, "big")

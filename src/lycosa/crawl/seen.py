@@ -1,6 +1,6 @@
-"""Which URLs are known already, in three tiers: recently met, perhaps met (Bloom filters), and the rows themselves.
+"""Which URLs are known already, in three tiers: recently met, perhaps met (Bloom filters), and what is on disk.
 
-Only the rows decide: the filter saves looking for what is certainly new, so nothing is ever skipped wrongly; `audit`
+Only that decides: the filter saves looking for what is certainly new, so nothing is ever skipped wrongly; `audit`
 looks whether that holds. When a filter is full another is begun beside it, stricter, so that all of them together
 take at most one absent key in a hundred for a known one.
 
@@ -14,22 +14,18 @@ made again from the rows.
 from __future__ import annotations
 
 import itertools
-import operator
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fastbloom_rs import BloomFilter
-
-from lycosa.kit.bloom import capacity_of_next, rate_of_next
+from lycosa.kit.bloom import add_keys, bits_of_next, capacity_of_next, find_keys, make_bloom
 from lycosa.kit.keys import KEY_BYTES
 from lycosa.ports import Change, Store
 
-FALSE_RATE = 0.01  # of all filters together
 _FIRST_CAPACITY = 1_000_000
 _MOST_CAPACITY = 32_000_000
 _SEGMENT_BYTES = 64 * 1024
-_ABOUT = b"about"  # the capacity of the first filter; what is here can be trusted once it is written
+_ABOUT = b"blocks"  # the capacity of the first filter; what is here can be trusted once it is written
 _SAVED = 2  # bytes of the filters that are written for each byte of the log
 _CLEARED = 4  # entries of the log that are no longer needed, for each that is added
 _CHUNK = 10_000
@@ -49,7 +45,7 @@ class _Filter:
     def __init__(self, number: int, first_capacity: int) -> None:
         self.number = number
         self.capacity = capacity_of_next(number, first_capacity, _MOST_CAPACITY)
-        self.bloom = BloomFilter(self.capacity, rate_of_next(number, FALSE_RATE))
+        self.bits = make_bloom(self.capacity, bits_of_next(number))
         self.added = 0
         self.saved_to = 0  # entries before this one are in the segments
         self.log_to = 0
@@ -67,17 +63,16 @@ class _Round:
 
     def __init__(self, kept: _Filter) -> None:
         self.kept = kept
-        self.bits: bytes = kept.bloom.get_bytes()  # a copy: 60 MB in 40 ms for the largest
-        self.added, self.log_to = kept.added, kept.log_to
+        self.added, self.log_to = kept.added, kept.log_to  # what follows is in the segments or not
         self.at = 0
 
     def next_segment(self, size: int) -> Change:
         start, self.at = self.at, self.at + size
-        return ("seen", b"bits" + self.kept.name + start.to_bytes(8, "big"), self.bits[start : self.at])
+        return ("seen", b"bits" + self.kept.name + start.to_bytes(8, "big"), bytes(self.kept.bits[start : self.at]))
 
     @property
     def is_through(self) -> bool:
-        return self.at >= len(self.bits)
+        return self.at >= len(self.kept.bits)
 
     def head(self) -> Change:
         return ("seen", b"head" + self.kept.name, self.added.to_bytes(8, "big") + self.log_to.to_bytes(8, "big"))
@@ -101,6 +96,7 @@ class Seen:
         self._is_new = about is None
         self._unsaved: set[int] = set()  # filters made from the rows, and in no log
         self._filters: list[_Filter] = []
+        self._bits: list[bytearray] = []  # of each filter
         self._round: _Round | None = None
         self._earned = 0  # bytes of segments that may be written
         self._stale: list[tuple[_Filter, int, int]] = []  # entries of the log to delete
@@ -126,36 +122,33 @@ class Seen:
             first = next(self._log(kept, 0), None)
             if first is not None and first[0] < kept.saved_to:
                 self._stale.append((kept, first[0], kept.saved_to))
-        segments = self._segments(kept)
-        if segments:
-            kept.bloom = BloomFilter.from_bytes(segments, kept.bloom.hashes())
+        has_segments = self._read_segments(kept)
         for entry, value in self._log(kept, kept.saved_to):
             keys = [key for (key,) in _each_key(value)]
-            kept.bloom.add_bytes_batch(keys)
+            add_keys(kept.bits, keys)
             kept.added += len(keys)
             kept.log_to = entry + 1
-        if head is None and not segments and not kept.log_to:
+        if head is None and not has_segments and not kept.log_to:
             return False
-        self._filters.append(kept)
+        self._use(kept)
         return True
 
-    def _segments(self, kept: _Filter) -> bytes | None:
-        """The bits on disk; those of segments not yet written are zero, and their keys still in the log."""
-        bits: bytearray | None = None
-        start = b"bits" + kept.name
+    def _read_segments(self, kept: _Filter) -> bool:
+        """Read the bits on disk; those of segments not yet written are zero, and their keys still in the log."""
+        start, has_some = b"bits" + kept.name, False
         for key, value in self._store.scan("seen", start, start + b"\xff" * 9):
-            if bits is None:
-                bits = bytearray(len(kept.bloom.get_bytes()))
-            at = int.from_bytes(key[len(start) :], "big")
-            bits[at : at + len(value)] = value
-        return bytes(bits) if bits is not None else None
+            at, has_some = int.from_bytes(key[len(start) :], "big"), True
+            kept.bits[at : at + len(value)] = value
+        return has_some
 
     def _log(self, kept: _Filter, start: int) -> Iterator[tuple[int, bytes]]:
         for key, value in self._store.scan("seen", kept.log_key(start), kept.log_key((1 << 64) - 1)):
             yield int.from_bytes(key[-8:], "big"), value
 
     def _rebuild(self) -> None:
-        """Make the filters from the rows: none in a new store, all of them in one that has lost its filters."""
+        """Make the filters from the rows: none in a new store, all of them in one without filters that we can read."""
+        while old := [key for key, _ in itertools.islice(self._store.scan("seen"), _CHUNK)]:
+            self._store.write([("seen", key, None) for key in old])
         self._begin()
         keys = (key for key, _ in self._store.scan("urls"))
         while chunk := list(itertools.islice(keys, _CHUNK)):
@@ -182,15 +175,9 @@ class Seen:
         if len(self._recent) >= self._generation:
             self._recent, self._less_recent = {}, self._recent
 
-    def may_know(self, keys: Sequence[bytes]) -> list[bool]:
-        """For each key: False is certain, True is worth a look."""
-        if not keys:
-            return []
-        asked = list(keys)
-        answers: list[bool] = self._filters[-1].bloom.contains_bytes_batch(asked)
-        for kept in self._filters[-2::-1]:
-            answers = list(map(operator.or_, answers, kept.bloom.contains_bytes_batch(asked)))
-        return answers
+    def perhaps_known(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Those that are worth a look; the others are certainly new."""
+        return find_keys(self._bits, keys)
 
     def audit(self, sample: int = 10_000) -> Audit:
         """Does the filter know the URLs that have a row? Looks at about `sample` of them, from all over the keys."""
@@ -200,12 +187,12 @@ class Seen:
             start = (place * (1 << 64) // places).to_bytes(8, "big")
             keys = [key for key, _ in itertools.islice(self._store.scan("urls", start), 10)]
             checked += len(keys)
-            missed += self.may_know(keys).count(False)
+            missed += len(keys) - len(self.perhaps_known(keys))
         return Audit(checked, missed)
 
     @property
     def memory_bytes(self) -> int:
-        return sum(len(kept.bloom.get_bytes()) for kept in self._filters)
+        return sum(map(len, self._bits))
 
     @property
     def filters(self) -> int:
@@ -230,14 +217,18 @@ class Seen:
         return changes
 
     def _begin(self) -> None:
-        self._filters.append(_Filter(len(self._filters), self._first_capacity))
+        self._use(_Filter(len(self._filters), self._first_capacity))
+
+    def _use(self, kept: _Filter) -> None:
+        self._filters.append(kept)
+        self._bits.append(kept.bits)
 
     def _put(self, keys: Sequence[bytes]) -> _Filter:
         kept = self._filters[-1]
         if kept.added >= kept.capacity:
             self._begin()
             kept = self._filters[-1]
-        kept.bloom.add_bytes_batch(list(keys))
+        add_keys(kept.bits, keys)
         kept.added += len(keys)
         return kept
 

@@ -1,0 +1,13 @@
+#ifndef LYCOSA_BLOOM_H
+#define LYCOSA_BLOOM_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* Adds keys to a filter; -1 with an exception set. */
+int bloom_add(PyObject *bits, PyObject *keys);
+
+/* A new list of those keys that at least one of the filters has. */
+PyObject *bloom_find(PyObject *filters, PyObject *keys);
+
+#endif
