@@ -28,21 +28,8 @@ async def web(plan: WorldPlan = PLAN, latency: float = 0.0) -> AsyncIterator[Ser
 
 
 def crawl_of(seed: str, directory: Path, *more: str) -> list[str]:
-    return [
-        "crawl",
-        seed,
-        "--scope",
-        "web",
-        "--processes",
-        "1",
-        "--delay",
-        "0s",
-        "-s",
-        OWN,
-        "--dir",
-        str(directory),
-        *more,
-    ]
+    options = f"--scope web --processes 1 --delay 0s -s {OWN}".split()
+    return ["crawl", seed, *options, "--dir", str(directory), *more]
 
 
 async def start(*arguments: str | Path) -> asyncio.subprocess.Process:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,24 +14,11 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from small_crawl import crawl_of, crawl_once, done, lycosa, pages, refused, start, told, told_lines, web
+from small_crawl import crawl_of, done, lycosa, pages, refused, start, told, told_lines, web
 
 from lycosa.backends.rocks import RocksStore
 from lycosa.crawl.forget import Intention, Target, blocked_hosts, unfinished
 from lycosa.web.url import host_of
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("forget") / "crawl"
-    crawl_once(directory)
-    return directory
-
-
-@pytest.fixture
-def crawl(whole: Path, tmp_path: Path) -> Path:
-    shutil.copytree(whole, tmp_path / "crawl")
-    return tmp_path / "crawl"
 
 
 def stored(crawl: Path) -> bytes:

@@ -16,24 +16,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from small_crawl import ENVIRONMENT, crawl_once, lycosa, pages, refused, told
+from small_crawl import ENVIRONMENT, lycosa, pages, refused, told
 
 from lycosa.backends.ranks import Ranks
 from lycosa.kit.keys import host_key
 from lycosa.web.url import cut, host_of
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("rank") / "crawl"
-    crawl_once(directory)
-    return directory
-
-
-@pytest.fixture
-def crawl(whole: Path, tmp_path: Path) -> Path:
-    shutil.copytree(whole, tmp_path / "crawl")
-    return tmp_path / "crawl"
 
 
 def ranked(crawl: Path, *more: str) -> Any:
@@ -125,14 +112,14 @@ def _waiting(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-def test_a_killed_ranking_goes_on_where_it_was(crawl: Path, whole: Path, tmp_path: Path) -> None:
+def test_a_killed_ranking_goes_on_where_it_was(crawl: Path, small_web_crawled: Path, tmp_path: Path) -> None:
     kill_in_the_middle(crawl, 400)
     assert (crawl / "ranks" / "progress.bin").exists()
     assert not (crawl / "ranks" / "ranks.bin").exists()
     found = ranked(crawl)
     assert found["resumed"]["step"] >= 5
     assert found["steps"][0]["step"] == found["resumed"]["step"] + 1
-    shutil.copytree(whole, tmp_path / "other")
+    shutil.copytree(small_web_crawled, tmp_path / "other")
     expected = ranked(tmp_path / "other")
     assert [page["url"] for page in found["top_pages"]] == [page["url"] for page in expected["top_pages"]]
     for mine, theirs in zip(found["top_pages"], expected["top_pages"], strict=True):

@@ -3,71 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import signal
-import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import small_crawl
+from small_crawl import done, start, web
 
 from lycosa.sim.audit import audit
-from lycosa.sim.plan import WorldPlan
-from lycosa.sim.server import Served, Serving, serve
-from lycosa.sim.world import World
+from lycosa.sim.server import Served
 from lycosa.web.url import Normaliser
-
-PLAN = WorldPlan(seed=5, hosts=6, pages=150, page_bytes=4_000, crawl_delay_share=0.0, broken_robots_share=0.0)
-OWN = 'polite.own_hosts=["127.0.0.0/8"]'
-
-
-async def lycosa(*arguments: str) -> asyncio.subprocess.Process:
-    command = [sys.executable, "-m", "lycosa", *arguments]
-    return await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
 
 
 async def told(*arguments: str) -> Any:
-    """What a command with --json says."""
-    process = await lycosa(*arguments, "--json")
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    return json.loads(out)
+    """What a command with --json says, while we serve."""
+    return json.loads((await done(*arguments, "--json"))[0])
 
 
 async def pages(directory: Path) -> list[dict[str, Any]]:
-    process = await lycosa("pages", "--dir", str(directory), "--limit", "100000", "--json")
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
+    out, _ = await done("pages", "--dir", directory, "--limit", "100000", "--json")
     return [json.loads(line) for line in out.splitlines()]
 
 
-@contextlib.asynccontextmanager
-async def web(plan: WorldPlan = PLAN, latency: float = 0.0) -> AsyncIterator[Served]:
-    async with serve(World(plan), 0, how=Serving(latency=latency)) as served:
-        yield served
-
-
 def crawl_of(served: Served, directory: Path, *more: str) -> list[str]:
-    seed = served.seeds(1)[0]
-    return [
-        "crawl",
-        seed,
-        "--scope",
-        "web",
-        "--processes",
-        "1",
-        "--delay",
-        "0s",
-        "-s",
-        OWN,
-        "--dir",
-        str(directory),
-        *more,
-    ]
+    return small_crawl.crawl_of(served.seeds(1)[0], directory, *more)
 
 
 def expected(served: Served) -> set[str]:
@@ -108,7 +69,7 @@ def test_a_crawl_that_is_killed_again_and_again_loses_no_page(tmp_path: Path) ->
         async with web(latency=0.2) as served:
             command = crawl_of(served, tmp_path / "crawl", "-s", "fetch.slots=8")
             for moment in (15, 45, 80):
-                process = await lycosa(*command)
+                process = await start(*command)
                 await until_asked(served, moment, process)
                 process.send_signal(signal.SIGKILL)
                 await process.communicate()
@@ -143,7 +104,7 @@ def test_a_signal_drains_the_crawl_and_the_same_command_goes_on(tmp_path: Path) 
     async def run() -> None:
         async with web(latency=0.2) as served:
             command = crawl_of(served, tmp_path / "crawl", "-s", "fetch.slots=4")
-            process = await lycosa(*command, "--json")
+            process = await start(*command, "--json")
             await until_asked(served, 20, process)
             process.send_signal(signal.SIGTERM)
             out, _ = await process.communicate()
@@ -186,7 +147,7 @@ def test_the_delay_is_kept_on_every_host(tmp_path: Path) -> None:
 )
 def test_bad_usage_is_one_sentence_and_exit_code_2(arguments: list[str], says: str, tmp_path: Path) -> None:
     async def run() -> None:
-        process = await lycosa(*arguments, "--dir", str(tmp_path / "crawl"))
+        process = await start(*arguments, "--dir", str(tmp_path / "crawl"))
         out, err = await process.communicate()
         assert process.returncode == 2
         assert out == b""
@@ -200,9 +161,9 @@ def test_a_second_crawl_in_the_same_directory_is_refused(tmp_path: Path) -> None
     async def run() -> None:
         async with web(latency=1.0) as served:
             command = crawl_of(served, tmp_path / "crawl")
-            first = await lycosa(*command)
+            first = await start(*command)
             await until_asked(served, 1, first)
-            second = await lycosa(*command)
+            second = await start(*command)
             _, err = await second.communicate()
             assert second.returncode == 2
             assert b"in use by another crawl" in err
@@ -227,7 +188,7 @@ def test_explain_says_why_a_url_was_or_was_not_fetched(tmp_path: Path) -> None:
 
 def test_the_demo_crawls_and_leaves_a_crawl_to_look_at(tmp_path: Path) -> None:
     async def run() -> None:
-        process = await lycosa("demo", "--hosts", "3", "--pages", "30", "--dir", str(tmp_path / "crawl"))
+        process = await start("demo", "--hosts", "3", "--pages", "30", "--dir", str(tmp_path / "crawl"))
         out, err = await process.communicate()
         assert process.returncode == 0, err.decode()
         assert b"0 faults" in out

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import socket
 import struct
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import cast
 
 import pytest
+from dnsmasq import dnsmasq
 
 from lycosa.backends import dns
 from lycosa.backends.dns import Resolver
@@ -36,61 +34,15 @@ address=/one-of-many.test/192.0.2.11
 host-record=shared-a.test,192.0.2.12
 host-record=shared-b.test,192.0.2.12
 txt-record=empty.test,"no address here"
-local=/test/
 """
 MANY = [f"192.0.2.{n}" for n in range(100, 120)]
 
 
 @pytest.fixture(scope="module")
 def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    program = shutil.which("dnsmasq") or shutil.which("dnsmasq", path="/usr/sbin")
-    if program is None:
-        pytest.skip("dnsmasq is not installed: it is in Debian's dnsmasq-base")
-    folder = tmp_path_factory.mktemp("dnsmasq")
-    port = free_port()
     many = "".join(f"host-record=many.test,{address}\n" for address in MANY)
-    config = folder / "dnsmasq.conf"
-    config.write_text(
-        f"port={port}\nlisten-address=127.0.0.1\nbind-interfaces\nno-resolv\nno-hosts\nno-daemon\n"
-        f"pid-file={folder / 'pid'}\nuser=\n{ZONE}{many}"
-    )
-    with (
-        (folder / "log").open("wb") as log,
-        subprocess.Popen([program, f"--conf-file={config}"], stderr=log) as process,
-    ):
-        try:
-            wait_for_answers(process, port, folder / "log")
-            yield f"127.0.0.1:{port}"
-        finally:
-            process.terminate()
-
-
-def free_port() -> int:
-    """One that is free for both UDP and TCP."""
-    for _ in range(100):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp, suppress(OSError):
-            udp.bind(("127.0.0.1", 0))
-            port = cast(int, udp.getsockname()[1])
-            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tcp.bind(("127.0.0.1", port))
-            return port
-    pytest.skip("no port is free here")
-
-
-def wait_for_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    question = b"\x12\x34\x01\x00\x00\x01\0\0\0\0\0\0\x05plain\x04test\0\0\x01\0\x01"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.settimeout(0.05)
-        for _ in range(100):
-            if process.poll() is not None:
-                pytest.skip(f"dnsmasq does not start here: {log.read_text().strip()}")
-            client.sendto(question, ("127.0.0.1", port))
-            try:
-                client.recv(512)
-                return
-            except OSError:
-                continue
-    pytest.fail("dnsmasq does not answer")
+    with dnsmasq(tmp_path_factory.mktemp("dnsmasq"), ZONE + many) as address:
+        yield address
 
 
 @asynccontextmanager

@@ -13,39 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small_crawl
 from little_site import QUOTES, site
 from pyarrow import parquet
 
-from lycosa.sim.plan import WorldPlan
-from lycosa.sim.server import Serving, serve
-from lycosa.sim.world import World
-
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "processor-package"
-PLAN = WorldPlan(seed=5, hosts=6, pages=150, page_bytes=4_000, crawl_delay_share=0.0, broken_robots_share=0.0)
 
 
 def crawl_of(seed: str, directory: Path, processors: list[str], *more: str) -> list[str]:
-    own = 'polite.own_hosts=["127.0.0.0/8"]'
     named = f"crawl.processors={json.dumps(processors)}"
-    command = [
-        sys.executable,
-        "-m",
-        "lycosa",
-        "crawl",
-        seed,
-        "--scope",
-        "web",
-        "--processes",
-        "1",
-        "--delay",
-        "0s",
-        "-s",
-        own,
-        "-s",
-        named,
-    ]
-    return [*command, "--dir", str(directory), "--json", *more]
+    return [sys.executable, "-m", "lycosa", *small_crawl.crawl_of(seed, directory, "-s", named, "--json", *more)]
 
 
 def run(command: list[str], env: Mapping[str, str] | None = None, code: int = 0) -> tuple[str, str]:
@@ -148,7 +126,7 @@ def test_a_crawl_that_is_killed_again_and_again_has_a_record_of_every_page(tmp_p
     (tmp_path / "heads.toml").write_text('fields = {title = "h1"}')
 
     async def main() -> None:
-        async with serve(World(PLAN), 0, how=Serving(latency=0.2)) as served:
+        async with small_crawl.web(latency=0.2) as served:
             names = [f"items:{tmp_path / 'heads.toml'}"]
             command = crawl_of(served.seeds(1)[0], tmp_path / "crawl", names, "-s", "fetch.slots=8")
             for moment in (15, 45, 80):

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawling import OWN, finish, lycosa, start, within
+from crawling import finish, lycosa, start, within
+from small_crawl import crawl_of
 
 from lycosa.sim.plan import WorldPlan
 from lycosa.sim.server import serve
@@ -38,21 +39,7 @@ def test_a_full_disk_pauses_the_crawl_and_it_goes_on_when_there_is_room(small_di
 
     async def main() -> None:
         async with serve(World(PLAN), 0) as served:
-            seed = served.seeds(1)[0]
-            options = [
-                "--scope",
-                "web",
-                "--processes",
-                "1",
-                "--delay",
-                "0s",
-                "-s",
-                OWN,
-                "--dir",
-                str(small_disk / "crawl"),
-                "--json",
-            ]
-            crawl = await start("crawl", seed, *options)
+            crawl = await start(*crawl_of(served.seeds(1)[0], small_disk / "crawl", "--json"))
             assert crawl.stderr is not None
             while b"paused" not in (line := await crawl.stderr.readline()):
                 assert line, "it ended without a pause"
@@ -73,8 +60,7 @@ def test_a_crawl_that_waits_for_room_can_be_stopped(small_disk: Path) -> None:
 
     async def main() -> None:
         async with serve(World(PLAN), 0) as served:
-            options = ["--scope", "web", "--processes", "1", "--delay", "0s", "-s", OWN, "--json"]
-            crawl = await start("crawl", served.seeds(1)[0], *options, "--dir", str(small_disk / "crawl"))
+            crawl = await start(*crawl_of(served.seeds(1)[0], small_disk / "crawl", "--json"))
             assert crawl.stderr is not None
             while b"paused" not in (line := await crawl.stderr.readline()):
                 assert line, "it ended without a pause"
@@ -89,20 +75,8 @@ def test_a_crawl_that_waits_for_room_can_be_stopped(small_disk: Path) -> None:
 def test_the_crawl_stops_when_its_directory_is_as_large_as_it_may_be(tmp_path: Path) -> None:
     async def main() -> None:
         async with serve(World(PLAN), 0) as served:
-            options = [
-                "--scope",
-                "web",
-                "--processes",
-                "1",
-                "--delay",
-                "20ms",
-                "-s",
-                OWN,
-                "-s",
-                "disk.max_bytes=1MB",
-                "--json",
-            ]
-            ended = await lycosa("crawl", served.seeds(1)[0], *options, "--dir", str(tmp_path / "crawl"))
+            limits = ["--delay", "20ms", "-s", "disk.max_bytes=1MB", "--json"]
+            ended = await lycosa(*crawl_of(served.seeds(1)[0], tmp_path / "crawl", *limits))
             assert ended.summary["state"] == "stopped"
             assert ended.summary["urls"]["queued"] > 0
             assert "disk.max_bytes" in ended.err

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import signal
-import socket
-import subprocess
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +14,7 @@ from typing import NamedTuple, cast
 
 import pytest
 from crawling import World, finish, lycosa, outcomes, start, within
+from dnsmasq import dnsmasq
 
 ADDRESS = "127.0.97.1"
 NAMES = ("one.lycosa-a.test", "two.lycosa-b.test", "three.lycosa-c.test")
@@ -100,43 +98,10 @@ def least_gap_s(lines: Iterable[Line]) -> float:
 
 @pytest.fixture(scope="module")
 def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """dnsmasq, which knows all names."""
-    program = shutil.which("dnsmasq") or shutil.which("dnsmasq", path="/usr/sbin")
-    if program is None:
-        pytest.skip("dnsmasq is not installed: it is in Debian's dnsmasq-base")
-    folder = tmp_path_factory.mktemp("dnsmasq")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    """It knows all names."""
     zone = "".join(f"host-record={name},{ADDRESS}\n" for name in NAMES)
-    config = folder / "dnsmasq.conf"
-    config.write_text(
-        f"port={port}\nlisten-address=127.0.0.1\nbind-interfaces\nno-resolv\nno-hosts\nno-daemon\n"
-        f"pid-file={folder / 'pid'}\nuser=\n{zone}local=/test/\n"
-    )
-    with (
-        (folder / "log").open("wb") as log,
-        subprocess.Popen([program, f"--conf-file={config}"], stderr=log) as process,
-    ):
-        try:
-            wait_for_answers(process, port, folder / "log")
-            yield f"127.0.0.1:{port}"
-        finally:
-            process.terminate()
-
-
-def wait_for_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    question = b"\x12\x34\x01\x00\x00\x01\0\0\0\0\0\0\x04some\x04test\0\0\x01\0\x01"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.settimeout(0.05)
-        for _ in range(100):
-            if process.poll() is not None:
-                pytest.skip(f"dnsmasq does not start here: {log.read_text().strip()}")
-            with suppress(OSError):
-                client.sendto(question, ("127.0.0.1", port))
-                client.recv(512)
-                return
-    pytest.fail("dnsmasq does not answer")
+    with dnsmasq(tmp_path_factory.mktemp("dnsmasq"), zone) as address:
+        yield address
 
 
 def gaps(directory: Path, delay: str, address_delay: str) -> list[str]:
