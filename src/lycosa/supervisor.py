@@ -287,9 +287,12 @@ class Supervisor:
     def _is_silent(self, shard: _Shard) -> bool:
         if shard.line is None:
             return False
-        if shard.sight is None or self._phase == "closing":  # opening or closing a large store takes its time
+        is_closing = self._phase == "closing"
+        if not is_closing and self._has_told(shard):
+            return False
+        if is_closing or shard.sight is None:  # opening or closing a large store takes its time
             return not shard.is_at_work()
-        return not self._has_told(shard)
+        return True
 
     def _has_told(self, shard: _Shard) -> bool:
         if shard.over is not None or shard.line is None:
