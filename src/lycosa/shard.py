@@ -26,6 +26,7 @@ from lycosa.wiring import Crawl
 
 _ORPHAN_S = 5.0  # for requests under way, when the supervisor is gone
 _NEVER_S = 3600.0
+_ASK_S = 2.0  # other shards, before we tell how it goes
 
 
 class Shard:
@@ -83,15 +84,25 @@ class Shard:
         assert company is not None
         has_hope = False  # of pages that the owner of a budget has not refused
         if job.loop.is_idle:
-            is_short = job.loop.allowance.pages_left(0) <= 0 and job.frontier.has_queued
-            if not is_short:
-                await job.loop.allowance.give_back()
-            elif await job.loop.allowance.want_again():
+            try:
+                async with asyncio.timeout(_ASK_S):
+                    has_hope = await self._even_out()
+            except TimeoutError:  # whoever keeps the budget hangs: that is no reason for us to be silent
                 has_hope = True
-                job.loop.stir()
         is_idle = job.loop.is_idle and not has_hope and company.outbox.unwritten == 0
         activity = job.stats["requests"] + company.received + company.outbox.posted
         self._line.send(Sight(number, is_idle, activity, dict(job.stats), job.active_hosts))
+
+    async def _even_out(self) -> bool:
+        """With nothing to do: give back what is left of a budget, or ask for more if there are pages. Is there more?"""
+        allowance = self._job.loop.allowance
+        if allowance.pages_left(0) > 0 or not self._job.frontier.has_queued:
+            await allowance.give_back()
+            return False
+        has_more = await allowance.want_again()
+        if has_more:
+            self._job.loop.stir()
+        return has_more
 
     def _told(self, number: int, asked: dict[str, object]) -> Told:
         try:

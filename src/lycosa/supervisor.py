@@ -63,6 +63,7 @@ class _Shard:
         self.stats: dict[str, int] | None = None  # as it told last
         self.sight: Sight | None = None
         self.silent = 0  # rounds since it answered last
+        self.mute = 0  # lives in a row without a word
         self._cpu: int | None = None
         self.over: str | None = None
         self.deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
@@ -191,11 +192,13 @@ class Supervisor:
                 return
             shard.over = None
             shard.deaths.append(time.monotonic())
-            if len(shard.deaths) == _MOST_DEATHS and shard.deaths[-1] - shard.deaths[0] < _WITHIN_S:
+            often = len(shard.deaths) == _MOST_DEATHS and shard.deaths[-1] - shard.deaths[0] < _WITHIN_S
+            if often or shard.mute >= _MOST_DEATHS:
+                how = "times within a minute" if often else "times before it had begun"
                 self._give_up(
                     shard,
                     ShardsDie(
-                        f"a process of this crawl (shard {shard.own}) has died {_MOST_DEATHS} times within a minute: "
+                        f"a process of this crawl (shard {shard.own}) has died {_MOST_DEATHS} {how}: "
                         "what it said is above; nothing is lost, and the same command goes on"
                     ),
                 )
@@ -210,6 +213,7 @@ class Supervisor:
         """One life of a shard."""
         shard.process, ours = shard.birth or spawn()
         shard.birth = None
+        shard.mute += 1  # until it says something
         shard.line = line = await Line.on(ours)
         line.send(
             Start(str(self.directory), shard.own, len(self._shards), self._token, self._clock.ahead_s, self._seeds)
@@ -229,7 +233,7 @@ class Supervisor:
     def _take(self, shard: _Shard, report: Any) -> None:
         match report:
             case Sight():
-                shard.sight, shard.stats = report, report.stats
+                shard.sight, shard.stats, shard.mute = report, report.stats, 0
                 self._stirred.set()
             case Over(ended, stats):
                 shard.over, shard.stats = ended, stats
@@ -280,9 +284,10 @@ class Supervisor:
         """A shard that hangs is as good as dead: it is ended, and started again if there is anything left to do."""
         for shard in self._shards:
             shard.silent = shard.silent + 1 if self._is_silent(shard) else 0
-            if shard.silent >= _MOST_SILENT and shard.process is not None:
+            if shard.silent >= _MOST_SILENT and shard.process is not None and shard.line is not None:
                 logging.getLogger("lycosa").warning("shard %d does not answer any more and is ended", shard.own)
                 shard.process.kill()
+                shard.line.close()  # a process that it has started may still hold the other end
 
     def _is_silent(self, shard: _Shard) -> bool:
         if shard.line is None:
@@ -290,8 +295,8 @@ class Supervisor:
         is_closing = self._phase == "closing"
         if not is_closing and self._has_told(shard):
             return False
-        if is_closing or shard.sight is None:  # opening or closing a large store takes its time
-            return not shard.is_at_work()
+        if is_closing or self._phase == "finishing" or shard.sight is None:
+            return not shard.is_at_work()  # to open, to park and to close take their time if there are many URLs
         return True
 
     def _has_told(self, shard: _Shard) -> bool:

@@ -151,10 +151,22 @@ def test_a_forgotten_host_is_asked_for_nothing_more(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_url_that_was_never_met_can_be_forgotten_beforehand(crawl: Path) -> None:
-    host = host_of(next(pages(crawl))["url"])
-    told("forget", f"http://{host}/never", "--yes", "--dir", crawl)
-    assert told("explain", f"http://{host}/never", "--dir", crawl)["outcome"] == "forgotten"
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_url_that_was_never_met_can_be_forgotten_beforehand(tmp_path: Path, processes: str) -> None:
+    async def run() -> None:
+        async with web() as served:
+            command = crawl_of(served.seeds(1)[0], tmp_path / "crawl", "--processes", processes)
+            await done(*command)
+            unmet = [f"http://{name}:{served.port}/never" for name in {line.host for line in served.log}]
+            for url in unmet:
+                await done("forget", url, "--yes", "--dir", tmp_path / "crawl")
+                assert told("explain", url, "--dir", tmp_path / "crawl")["outcome"] == "forgotten"
+            await done(*command, *unmet)
+            assert "/never" not in {line.target for line in served.log}
+            await done(*command, unmet[0] + "-before")
+            assert "/never-before" in {line.target for line in served.log}
+
+    asyncio.run(run())
 
 
 DEATHS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -60,8 +61,12 @@ def shards_of(pid: int) -> list[int]:
 
 def begun(pid: int) -> set[int]:
     """Those of them whose interpreter has just begun: until then whoever starts one waits for it."""
-    commands = {shard: Path(f"/proc/{shard}/cmdline") for shard in shards_of(pid)}
-    return {shard for shard, command in commands.items() if is_alive(shard) and b"lycosa.shard" in command.read_bytes()}
+    found = set()
+    for shard in shards_of(pid):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if b"lycosa.shard" in Path(f"/proc/{shard}/cmdline").read_bytes():
+                found.add(shard)
+    return found
 
 
 def is_alive(pid: int) -> bool:
@@ -209,6 +214,31 @@ def test_a_shard_that_hangs_when_it_closes_does_not_keep_the_crawl(tmp_path: Pat
         async with web(PLAN) as served:
             crawl = crawl_of(served, tmp_path, 2, "--json")
             await check_hung(await start(*crawl, program=("-c", hanging)), served, tmp_path, times=2)
+
+    asyncio.run(run())
+
+
+HOPELESS = """
+from lycosa.cli.main import run
+import socket, subprocess, lycosa.supervisor as supervisor
+supervisor._PATIENCE_S, supervisor._MOST_SILENT, supervisor._WITHIN_S = 0.1, 2, 0.0
+ends = []
+def hang():
+    ours, end = socket.socketpair()
+    ends.append(end)  # somebody holds it although the shard is dead
+    return subprocess.Popen(["sleep", "1000"]), ours
+supervisor.spawn, supervisor.bear = hang, lambda count, may_copy: [hang() for _ in range(count)]
+run()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether another process works")
+def test_shards_that_hang_whenever_they_are_started_end_the_crawl(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with web(PLAN) as served:
+            process = await start(*crawl_of(served, tmp_path, 2), program=("-c", HOPELESS))
+            _, err = await ended(process, code=2)
+            assert "has died 5 times before it had begun" in err.splitlines()[-1]
 
     asyncio.run(run())
 

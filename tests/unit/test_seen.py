@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from lycosa.backends.memory import MemoryStore
-from lycosa.crawl.seen import Seen
+from lycosa.crawl.seen import Seen, added_to_log
 
 
 def open_seen(store: MemoryStore, first_capacity: int = 1_000) -> Seen:
@@ -86,12 +86,32 @@ def test_lost_filters_are_made_again_from_the_rows(store: MemoryStore) -> None:
     store.write([("seen", key, None) for key, _ in store.scan("seen")])
     seen = open_seen(store, 1_000)
     assert seen.perhaps_known(make_keys(0, 30_000)) == make_keys(0, 30_000)
-    take_in(store, seen, make_keys(30_000, 31_000))
-    again = open_seen(store, 1_000)  # not all is saved yet: made from the rows once more
-    assert again.perhaps_known(make_keys(0, 31_000)) == make_keys(0, 31_000)
-    take_in(store, again, make_keys(31_000, 60_000))
-    assert store.get("seen", b"blocks") == b"1000"
-    assert open_seen(store).perhaps_known(make_keys(0, 60_000)) == make_keys(0, 60_000)
+    assert store.get("seen", b"blocks") == b"1000"  # saved at once
+    again = open_seen(store, 7)
+    assert again.perhaps_known(make_keys(0, 30_000)) == make_keys(0, 30_000)
+    take_in(store, again, make_keys(30_000, 60_000))
+    third = open_seen(store)
+    assert third.perhaps_known(make_keys(0, 60_000)) == make_keys(0, 60_000)
+    assert len(third.perhaps_known(make_keys(1_000_000, 1_020_000))) / 20_000 < 0.01
+
+
+def test_killed_while_filters_are_made_anew_it_begins_again(store: MemoryStore) -> None:
+    take_in(store, open_seen(store, 1_000), make_keys(0, 5_000))
+    store.write([("seen", b"blocks", None), *(("urls", key, b"row") for key in make_keys(5_000, 6_000))])
+    assert open_seen(store, 1_000).perhaps_known(make_keys(0, 6_000)) == make_keys(0, 6_000)
+    assert open_seen(store).perhaps_known(make_keys(0, 6_000)) == make_keys(0, 6_000)
+
+
+@pytest.mark.parametrize("keys", [0, 1, 400, 1_000, 9_000])
+def test_a_store_that_nobody_has_open_can_be_told_of_keys(store: MemoryStore, keys: int) -> None:
+    take_in(store, open_seen(store, 1_000), make_keys(0, keys))
+    for key in (b"x" * 16, b"y" * 16):
+        store.write([*added_to_log(store, [key]), ("urls", key, b"grave")])
+    seen = open_seen(store, 1_000)
+    assert seen.perhaps_known([b"x" * 16, b"y" * 16]) == [b"x" * 16, b"y" * 16]
+    take_in(store, seen, make_keys(keys, keys + 9_000))
+    again = open_seen(store)
+    assert again.perhaps_known([b"x" * 16, *make_keys(0, keys + 9_000)]) == [b"x" * 16, *make_keys(0, keys + 9_000)]
 
 
 def test_filters_of_an_older_version_are_made_anew_and_nothing_of_them_stays(store: MemoryStore) -> None:
@@ -101,7 +121,8 @@ def test_filters_of_an_older_version_are_made_anew_and_nothing_of_them_stays(sto
     )
     seen = open_seen(store, 1_000)
     assert seen.perhaps_known(make_keys(0, 900)) == make_keys(0, 900)
-    assert not list(store.scan("seen"))
+    assert store.get("seen", b"about") is None
+    assert not list(store.scan("seen", b"keys", b"keyt"))
     take_in(store, seen, make_keys(900, 2_000))
     again = open_seen(store)
     assert again.perhaps_known(make_keys(0, 2_000)) == make_keys(0, 2_000)

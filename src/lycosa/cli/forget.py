@@ -31,6 +31,8 @@ from lycosa.cli.opened import existing_stores, host_name, in_directory, settings
 from lycosa.cli.options import as_json, printable
 from lycosa.crawl.claims import Claim
 from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished
+from lycosa.crawl.places import owner_of_row
+from lycosa.crawl.seen import added_to_log
 from lycosa.errors import BadUrl
 from lycosa.kit.keys import host_key
 from lycosa.web.url import Normaliser, cut
@@ -115,6 +117,9 @@ class _Eraser:
         found = self._find(target)
         change = Forgetting(self._store, target)
         change.drop_rows()
+        for key in change.unmet:
+            home = self._stores[owner_of_row("urls", key, len(self._stores)) or 0]
+            home.write(added_to_log(home, [key]))
         moved, claims = self._keep_for_others(found)
         change.drop_claims({(span.file, offset): claims.get(key) for key, (span, offset) in found.bodies.items()})
         change.drop_fingerprints()

@@ -91,6 +91,7 @@ class Forgetting:
         self._claims = Claims(store)
         self.changes: list[Change] = []
         self.keys: set[bytes] = set()
+        self.unmet: list[bytes] = []  # keys that had no row: the filters of their store are to know them first
         self._hosts: dict[bytes, HostRow] = {}
         stats = store.get("meta", b"stats")
         self._stats = Counter(msgspec.msgpack.decode(stats, type=dict[str, int]) if stats else {})
@@ -119,6 +120,7 @@ class Forgetting:
         if self._target.url and not self.keys:  # never met: then it is to stay so
             key = cut(self._target.url).key()
             if self._store.get("urls", key) is None:
+                self.unmet.append(key)
                 grave = UrlRow(FORMAT, self._target.url, "", "dropped", 0, 0, 0.0)
                 grave.outcome = grave.reason = FORGOTTEN
                 self.changes.append(("urls", key, pack(grave)))

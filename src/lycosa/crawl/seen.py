@@ -39,6 +39,16 @@ class Audit(NamedTuple):
     missed: int
 
 
+def added_to_log(store: Store, keys: Sequence[bytes]) -> list[Change]:
+    """The changes that make keys known to a store that no crawl has open: into the log of its first filter."""
+    name = (0).to_bytes(2, "big")
+    head = store.get("seen", b"head" + name)
+    entry = int.from_bytes(head[8:], "big") if head else 0
+    for key, _ in store.scan("seen", b"keys" + name, b"keys" + name + b"\xff" * 9):
+        entry = max(entry, int.from_bytes(key[-8:], "big") + 1)
+    return [("seen", b"keys" + name + entry.to_bytes(8, "big"), b"".join(keys))]
+
+
 class _Filter:
     """A filter, and which entries of the log are in it but not yet in its segments."""
 
@@ -53,6 +63,11 @@ class _Filter:
     @property
     def name(self) -> bytes:
         return self.number.to_bytes(2, "big")
+
+    @property
+    def room(self) -> int:
+        """How many keys more it is made for."""
+        return max(0, self.capacity - self.added)
 
     def log_key(self, entry: int) -> bytes:
         return b"keys" + self.name + entry.to_bytes(8, "big")
@@ -94,7 +109,6 @@ class Seen:
         about = store.get("seen", _ABOUT)
         self._first_capacity = int(about) if about else first_capacity
         self._is_new = about is None
-        self._unsaved: set[int] = set()  # filters made from the rows, and in no log
         self._filters: list[_Filter] = []
         self._bits: list[bytearray] = []  # of each filter
         self._round: _Round | None = None
@@ -151,9 +165,21 @@ class Seen:
             self._store.write([("seen", key, None) for key in old])
         self._begin()
         keys = (key for key, _ in self._store.scan("urls"))
-        while chunk := list(itertools.islice(keys, _CHUNK)):
+        while chunk := list(itertools.islice(keys, min(_CHUNK, self._filters[-1].room))):
             self._put(chunk)
-            self._unsaved.update(kept.number for kept in self._filters)
+            if not self._filters[-1].room:
+                self._begin()
+        if self._filters[0].added:
+            self._save_all()
+
+    def _save_all(self) -> None:
+        """At once, while nothing waits for us: else every start would make them again."""
+        for kept in self._filters:
+            whole = _Round(kept)
+            while not whole.is_through:
+                self._store.write([whole.next_segment(self._segment_bytes)])
+            self._store.write([whole.head()])
+        self._store.write([self._about()])
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
@@ -208,13 +234,16 @@ class Seen:
         changes: list[Change] = [("seen", kept.log_key(kept.log_to), b"".join(keys))]
         kept.log_to += 1
         self._earned += _SAVED * KEY_BYTES * len(keys)
-        if self._is_new and not self._unsaved:
-            self._is_new = False
-            changes.append(("seen", _ABOUT, str(self._first_capacity).encode()))
+        if self._is_new:
+            changes.append(self._about())
         changes += self._save_some()
         if self._stale:
             changes += self._clear_some()
         return changes
+
+    def _about(self) -> Change:
+        self._is_new = False
+        return ("seen", _ABOUT, str(self._first_capacity).encode())
 
     def _begin(self) -> None:
         self._use(_Filter(len(self._filters), self._first_capacity))
@@ -225,7 +254,7 @@ class Seen:
 
     def _put(self, keys: Sequence[bytes]) -> _Filter:
         kept = self._filters[-1]
-        if kept.added >= kept.capacity:
+        if not kept.room:
             self._begin()
             kept = self._filters[-1]
         add_keys(kept.bits, keys)
@@ -247,13 +276,12 @@ class Seen:
         return changes
 
     def _next_round(self) -> _Round:
-        waiting = (kept for kept in self._filters if kept.saved_to < kept.log_to or kept.number in self._unsaved)
+        waiting = (kept for kept in self._filters if kept.saved_to < kept.log_to)
         return _Round(next(waiting, self._filters[-1]))
 
     def _end(self, done: _Round) -> None:
         kept = done.kept
         self._stale.append((kept, kept.saved_to, done.log_to))
-        self._unsaved.discard(kept.number)
         kept.saved_to = done.log_to
 
     def _clear_some(self) -> list[Change]:

@@ -8,6 +8,7 @@ the owner is away, those who have used up their blocks wait.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from asyncio import Future
 from collections.abc import Callable
@@ -134,6 +135,6 @@ class Shares:
 
 
 async def _settled(asked: Future[Any]) -> None:
-    """Wait for an answer, or for its failure, which its owner deals with."""
+    """Wait for an answer, or for its failure, which its owner deals with. Whoever waits no longer leaves it be."""
     with contextlib.suppress(PeerAway):
-        await asked
+        await asyncio.shield(asked)
