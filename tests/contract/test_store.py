@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lycosa.backends import rocks
 from lycosa.backends.memory import MemoryStore
 from lycosa.backends.rocks import RocksStore, StoreBroken, StoreBusy, StoreDenied
 from lycosa.errors import DiskFull
@@ -262,3 +263,25 @@ def test_a_disk_that_may_not_be_written_is_refused_with_a_sentence(small_disk: P
     remount(small_disk, "ro")
     with pytest.raises(StoreDenied, match="change its permissions"):
         RocksStore(small_disk / "store")
+
+
+def test_a_store_of_an_older_version_lacks_families_and_is_read_and_then_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as then:
+        then.setattr(rocks, "FAMILIES", tuple(name for name in rocks.FAMILIES if name not in ("known", "outbox")))
+        old = RocksStore(tmp_path / "store")
+        old.write([("urls", b"a", b"1")])
+        old.close()
+    reader = RocksStore(tmp_path / "store", read_only=True)
+    assert reader.get("urls", b"a") == b"1"
+    assert list(reader.scan("known")) == []
+    reader.checkpoint(tmp_path / "copy")
+    reader.close()
+    for path in (tmp_path / "store", tmp_path / "copy"):
+        writer = RocksStore(path)
+        assert writer.get_many("known", [b"a"]) == [None]
+        writer.write([("known", b"a", b"note")])
+        assert writer.get("known", b"a") == b"note"
+        assert writer.get("urls", b"a") == b"1"
+        writer.close()
