@@ -1,9 +1,9 @@
 """Which of the URLs that are offered have no row yet.
 
 The filters of `Seen` answer for most that are new. For the others there is a note of each URL (family `known`): its key
-and four bytes of another hash, which together tell it from all others. A note is a fifth of a row and is read where it
-lies; to read a row of many millions costs twice as much. Whatever the notes do not know the rows decide, so a store
-without notes is only slower, and gets them as its URLs are met again.
+and four bytes of another hash, which together tell it from all others. To read one of many millions of notes costs two
+thirds of what reading a row does. Whatever the notes do not know the rows decide, so a store without notes is only
+slower, and gets them as its URLs are met again.
 
 Two URLs may share a key, once in many crawls. The second has the next free one.
 """
