@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "bloom.h"
+#include "columns.h"
 #include "links.h"
 #include "page.h"
 #include "simhash.h"
@@ -66,6 +67,15 @@ static PyObject *find_keys(PyObject *module, PyObject *arguments) {
     return bloom_find(filters, keys);
 }
 
+static PyObject *read_columns(PyObject *module, PyObject *arguments) {
+    PyObject *entries, *kinds, *places;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!O!O!:read_columns", &PyList_Type, &entries, &PyTuple_Type, &kinds, &PyTuple_Type,
+                          &places))
+        return NULL;
+    return columns_read(entries, kinds, places);
+}
+
 static PyMethodDef FUNCTIONS[] = {
     {"read_page", read_page, METH_VARARGS, "What a plain page holds, and its main text; None if the page is not plain."},
     {"read_words", read_words, METH_VARARGS, "All the text of a plain page, whole and in blocks; None if it is not plain."},
@@ -73,6 +83,7 @@ static PyMethodDef FUNCTIONS[] = {
     {"simhash", fingerprint, METH_VARARGS, "The fingerprint of a text; None if it is no text of words."},
     {"add_keys", add_keys, METH_VARARGS, "Add keys to a Bloom filter."},
     {"find_keys", find_keys, METH_VARARGS, "Those keys that one of the Bloom filters has."},
+    {"read_columns", read_columns, METH_VARARGS, "The columns of what entries tell; None if one is not as expected."},
     {NULL, NULL, 0, NULL},
 };
 

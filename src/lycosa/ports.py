@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 from lycosa.errors import LycosaError
+from lycosa.kit.columns import Column
 from lycosa.model import Ask, Reply
 
 Change = tuple[str, bytes, bytes | None]  # family, key, and the new value or None to delete
@@ -96,7 +97,11 @@ class Store(Protocol):
 class Tables(Protocol):
     """Where rows go that others read. A file that `write` returned from is whole and stays."""
 
-    def shape(self, table: str, columns: Sequence[Sequence[Any]]) -> Any:
+    def kinds(self, table: str) -> str:
+        """What its columns hold, a letter for each: see `kit.columns`."""
+        ...
+
+    def shape(self, table: str, columns: Sequence[Sequence[Any] | Column]) -> Any:
         """Some rows, given by columns, in the form in which they will be written."""
         ...
 

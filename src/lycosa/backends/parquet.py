@@ -10,7 +10,6 @@ source rows costs nothing. Every file carries the format version and its range; 
 from __future__ import annotations
 
 import glob
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lycosa.backends.durable import sync_directory
+from lycosa.backends.durable import sync_directory, sync_file
 from lycosa.errors import LycosaError
+from lycosa.kit.columns import Column
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
 FORMAT = 1
 _FORMAT_KEY, _FIRST_KEY, _LAST_KEY = b"lycosa.format", b"lycosa.first", b"lycosa.last"
 _TIME = pa.timestamp("us", tz="UTC")
+_KINDS = {  # as `kit.columns` has them
+    pa.string(): "s",
+    pa.large_string(): "S",
+    pa.int16(): "h",
+    pa.int32(): "i",
+    pa.int64(): "q",
+    pa.uint64(): "Q",
+    pa.float64(): "d",
+    _TIME: "t",
+}
 _ROWS_IN_GROUP = 64_000
 _UNLIKE = frozenset({"text", "content_hash", "simhash", "fields", "warc_offset", "bytes"})  # values seldom come twice
 
@@ -116,7 +126,10 @@ class ParquetTables:
         # Arrow's own allocator gives memory back and asks for it again with every file: half of a flush's system time.
         pa.set_memory_pool(pa.system_memory_pool())
 
-    def shape(self, table: str, columns: Sequence[Sequence[Any]]) -> pa.Table:
+    def kinds(self, table: str) -> str:
+        return "".join(_KINDS[field.type] for field in _schema(table))
+
+    def shape(self, table: str, columns: Sequence[Sequence[Any] | Column]) -> pa.Table:
         return _table(columns, _schema(table))
 
     def write(self, table: str, shaped: Sequence[pa.Table], first: int, last: int, day: str) -> None:
@@ -207,14 +220,16 @@ def _put(path: Path, parts: Iterable[pa.Table], schema: pa.Schema) -> None:
     unfinished = path.with_name(f".{path.name}.part")
     repeating = [column for column in schema.names if column not in _UNLIKE]
     try:
-        with unfinished.open("wb") as file:
-            with pq.ParquetWriter(
+        # Not a file of Python: for each write to one of those Arrow waits for the interpreter.
+        with (
+            pa.OSFile(str(unfinished), "wb") as file,
+            pq.ParquetWriter(
                 file, schema, compression="zstd", use_dictionary=repeating, write_page_checksum=True
-            ) as writer:
-                for part in parts:
-                    writer.write_table(part, row_group_size=_ROWS_IN_GROUP)
-            file.flush()
-            os.fsync(file.fileno())
+            ) as writer,
+        ):
+            for part in parts:
+                writer.write_table(part, row_group_size=_ROWS_IN_GROUP)
+        sync_file(unfinished)
         unfinished.rename(path)
         sync_directory(path.parent)
     except OSError:
@@ -326,11 +341,21 @@ def _schema(table: str) -> pa.Schema:
     return SCHEMAS[table]
 
 
-def _table(columns: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+def _table(columns: Sequence[Sequence[Any] | Column], schema: pa.Schema) -> pa.Table:
     return pa.table([_column(values, field) for values, field in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _column(values: Sequence[Any], field: pa.Field) -> pa.Array:
+def _column(values: Sequence[Any] | Column, field: pa.Field) -> pa.Array:
+    return _from_memory(values, field) if isinstance(values, Column) else _from_values(values, field)
+
+
+def _from_memory(column: Column, field: pa.Field) -> pa.Array:
+    memory = [column.data] if column.offsets is None else [column.offsets, column.data]
+    buffers = [None if part is None else pa.py_buffer(part) for part in (column.validity, *memory)]
+    return pa.Array.from_buffers(field.type, column.count, buffers, column.nulls)
+
+
+def _from_values(values: Sequence[Any], field: pa.Field) -> pa.Array:
     if field.type == _TIME:
         return _times(values)
     try:

@@ -16,12 +16,13 @@ from typing import Any
 
 import msgspec
 
+from lycosa.kit.columns import Column, read_columns
 from lycosa.ports import Change, Journal, Store, Tables
 
 _SETTLED, _FED = b"settled", b"fed"  # in `meta`: the last entry that counts, and the last that is in files
 _FILE_BYTES = 8 << 20  # of entries that make a file
 _FILE_ENTRIES = 5_000  # or so many, if they are small
-_SHAPED_AT_ONCE = 32  # entries that are in memory as values of Python
+_SHAPED_BYTES = 1 << 20  # of entries that are shaped at once
 
 
 class PageRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -73,10 +74,13 @@ class RequestRow(msgspec.Struct, array_like=True, gc=False):
 LinkFound = tuple[str, str, str, str, str | None]
 LINK_COLUMNS = ("source", "target", "kind", "rel", "text", "discovered_at", "refused")
 COLUMNS = {
+    "requests": RequestRow.__struct_fields__,
     "pages": PageRow.__struct_fields__,
     "links": LINK_COLUMNS,
-    "requests": RequestRow.__struct_fields__,
 }
+_URL, _FETCHED_AT = COLUMNS["pages"].index("url"), COLUMNS["pages"].index("fetched_at")
+_LINK_PLACES = (~_URL, 0, 1, 2, 3, ~_FETCHED_AT, 4)
+_STARTED_AT = COLUMNS["requests"].index("started_at")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[RequestRow, PageRow | None, list[list[Any]]]).decode
@@ -114,17 +118,17 @@ class Feed:
 
     def _flush_file(self, until: int) -> None:
         first, last, size = self._fed + 1, until, 0
-        batch, parts = _Batch(), _Parts(self._tables)
-        for number, value in self._journal.read(self._fed, until):
-            batch.append(_decode(value))
-            if len(batch) >= _SHAPED_AT_ONCE:
-                parts.add(batch)
-                batch.clear()
-            size += len(value)
+        parts, entries, gathered = _Parts(self._tables), list[bytes](), 0
+        for number, entry in self._journal.read(self._fed, until):
+            entries.append(entry)
+            gathered += len(entry)
+            if gathered >= _SHAPED_BYTES:
+                parts.add(entries)
+                size, entries, gathered = size + gathered, [], 0
             if size >= 2 * _FILE_BYTES:
                 last = number
                 break
-        parts.add(batch)
+        parts.add(entries)
         parts.write(first, last)
         self._store.write([("meta", _FED, last.to_bytes(8, "big"))])
         self._store.sync()  # or a power cut could take the note, and with it the files, when the journal has gone
@@ -139,7 +143,6 @@ class Feed:
 
 
 _Entry = tuple[RequestRow, PageRow | None, list[list[Any]]]
-_Batch = list[_Entry]
 
 
 class _Parts:
@@ -148,19 +151,34 @@ class _Parts:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._kinds = tables.kinds("requests"), tables.kinds("pages"), tables.kinds("links")
         self._shaped: dict[tuple[str, str], list[Any]] = {}
 
-    def add(self, batch: _Batch) -> None:
-        days: dict[str, _Batch] = {}
-        for entry in batch:
-            days.setdefault(_day(entry[0].started_at), []).append(entry)
-        for day, entries in days.items():
-            self._shape(day, "requests", _columns([request for request, _, _ in entries]))
-            self._shape(day, "pages", _columns([page for _, page, _ in entries if page is not None]))
-            self._shape(day, "links", _link_columns(entries))
+    def add(self, entries: Sequence[bytes]) -> None:
+        if not entries:
+            return
+        columns = read_columns(entries, self._kinds, _LINK_PLACES)
+        day = _day_of(columns[0][_STARTED_AT]) if columns is not None else None
+        if columns is not None and day is not None:
+            for table, shaped in zip(COLUMNS, columns, strict=True):
+                self._shape(day, table, shaped, shaped[0].count)
+        else:
+            self._add_values([_decode(entry) for entry in entries])
 
-    def _shape(self, day: str, table: str, columns: Sequence[Sequence[Any]]) -> None:
-        if columns and columns[0]:
+    def _add_values(self, entries: Sequence[_Entry]) -> None:
+        days: dict[str, list[_Entry]] = {}
+        for entry in entries:
+            days.setdefault(_day(entry[0].started_at), []).append(entry)
+        for day, of_day in days.items():
+            self._add_columns(day, "requests", _columns([request for request, _, _ in of_day]))
+            self._add_columns(day, "pages", _columns([page for _, page, _ in of_day if page is not None]))
+            self._add_columns(day, "links", _link_columns(of_day))
+
+    def _add_columns(self, day: str, table: str, columns: Sequence[Sequence[Any]]) -> None:
+        self._shape(day, table, columns, len(columns[0]) if columns else 0)
+
+    def _shape(self, day: str, table: str, columns: Sequence[Sequence[Any] | Column], count: int) -> None:
+        if count:
             self._shaped.setdefault((day, table), []).append(self._tables.shape(table, columns))
 
     def write(self, first: int, last: int) -> None:
@@ -168,11 +186,18 @@ class _Parts:
             self._tables.write(table, shaped, first, last, day)
 
 
+def _day_of(times: Column) -> str | None:
+    """The day of all these times, if it is the same."""
+    micros = memoryview(times.data).cast("q")
+    first, last = _day(min(micros) / 1e6), _day(max(micros) / 1e6)
+    return first if first == last else None
+
+
 def _columns(rows: Sequence[msgspec.Struct]) -> list[tuple[Any, ...]]:
     return list(zip(*map(msgspec.structs.astuple, rows), strict=True))
 
 
-def _link_columns(entries: _Batch) -> list[list[Any]]:
+def _link_columns(entries: Sequence[_Entry]) -> list[list[Any]]:
     columns: list[list[Any]] = [[] for _ in LINK_COLUMNS]
     for _, page, links in entries:
         if page is not None and links:
