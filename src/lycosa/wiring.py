@@ -47,6 +47,7 @@ from lycosa.crawl.reopen import reopen
 from lycosa.crawl.rows import read_text
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
+from lycosa.crawl.together import TogetherStore
 from lycosa.crawl.view import PageView
 from lycosa.errors import BadInput
 from lycosa.job import check_blocked, check_job, write_settings
@@ -99,7 +100,8 @@ class Crawl:
                 "or bring it together with --processes 1"
             )
         directory.mkdir(parents=True, exist_ok=True)
-        self._store = RocksStore(directory / self._shard, cache_bytes=_CACHE_BYTES // (seat.shards if seat else 1))
+        self._rocks = RocksStore(directory / self._shard, cache_bytes=_CACHE_BYTES // (seat.shards if seat else 1))
+        self._store = TogetherStore(self._rocks)
         try:
             self._assemble(normal, processors, on_page, on_reply)
         except BaseException:
@@ -134,7 +136,7 @@ class Crawl:
             outbox=company.outbox if company else None,
         )
         journal = Journal(directory / FEED, self._shard, settled_to(self._store))
-        self.feed = Feed(self._store, journal, ParquetTables(directory / TABLES, self._shard))
+        self.feed = Feed(self._rocks, journal, ParquetTables(directory / TABLES, self._shard))
         self._recover(journal)
         budget = settings.budget
         reopen(self._store, self.frontier, {"budget.domain": budget.domain_pages, "budget.host": budget.host_pages})
@@ -173,6 +175,7 @@ class Crawl:
             passages,
             self.manners,
             self.feed,
+            self._store.together,
             _log,
             on_page,
             on_reply,

@@ -16,14 +16,20 @@ from hypothesis import strategies as st
 from lycosa.backends import rocks
 from lycosa.backends.memory import MemoryStore
 from lycosa.backends.rocks import RocksStore, StoreBroken, StoreBusy, StoreDenied
+from lycosa.crawl.together import TogetherStore
 from lycosa.errors import DiskFull
 from lycosa.ports import Change, Store
 
 
-@pytest.fixture(params=["memory", "rocks"])
+@pytest.fixture(params=["memory", "rocks", "together"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else RocksStore(tmp_path / "store")
-    yield made
+    made: Store = RocksStore(tmp_path / "store") if request.param == "rocks" else MemoryStore()
+    if request.param == "together":
+        made = together = TogetherStore(made)
+        with together.together():
+            yield made
+    else:
+        yield made
     made.close()
 
 
@@ -52,6 +58,7 @@ def test_a_scan_is_in_order_and_ends_before_its_end(store: Store) -> None:
     assert [key for key, _ in store.scan("queue", b"\x06")] == [b"\xff"]
 
 
+@pytest.mark.parametrize("store", ["memory", "rocks"], indirect=True)
 def test_a_range_of_keys_is_deleted_at_once(store: MemoryStore | RocksStore) -> None:
     store.write([("near", bytes([number]), b"") for number in range(10)])
     store.delete_range("near", b"\x02", b"\x08")

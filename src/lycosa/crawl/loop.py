@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 import msgspec
@@ -35,6 +36,7 @@ from lycosa.web.url import host_of
 
 PATIENCE_S = 120.0
 _GLANCE_S = 0.5  # how long the loop sleeps at most before it looks around
+_TOGETHER_BYTES = 2 << 20  # of pages that are in memory, taken apart, until they are settled
 Ended = Literal["finished", "stopped"]
 
 
@@ -61,10 +63,23 @@ class Parts(msgspec.Struct, frozen=True):
     gate: Gate
     manners: Manners
     feed: Feed
+    together: Callable[[], AbstractContextManager[None]]  # what is settled within it is written in one batch
     stumbled: Callable[[str, Exception], None]  # told of every failure of our own, with its URL
     on_page: Callable[[PageView], Awaitable[None]] | None = None  # given every page before it is settled
     on_reply: Callable[[Reply], None] | None = None  # told of every answer and every trouble
     others: Others | None = None  # the other shards; None in a single process
+
+
+class _Visited(msgspec.Struct):
+    """A page that was visited, on its way to be settled."""
+
+    lease: Lease
+    reply: Reply
+    outcome: Outcome
+    read: Read | None
+    gap_s: float | None
+    at: float
+    settled: asyncio.Future[None]
 
 
 class Loop:
@@ -77,6 +92,7 @@ class Loop:
         self._gate = parts.gate
         self._manners = parts.manners
         self._feed = parts.feed
+        self._together = parts.together
         self._on_page = parts.on_page
         self._on_reply = parts.on_reply
         self._others = parts.others
@@ -84,6 +100,8 @@ class Loop:
         self._slots = slots
         self.allowance = Allowance(limits, self.frontier.stats, self._clock.now, shares)
         self._visits: set[asyncio.Task[None]] = set()
+        self._visited: list[_Visited] = []  # and not settled yet
+        self._visited_bytes = 0
         self._stir = asyncio.Event()
         self._obstacle: Exception | None = None
         self._stopping = False
@@ -204,15 +222,48 @@ class Loop:
         outcome = judge(reply, bool(asked))
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
+        # What came together is read together, then settled together: doing one thing many times is a tenth cheaper than
+        # doing all things to one page after the other, for then nothing of it is in the processor's caches (ADR 14).
+        await asyncio.sleep(0)
         read = self._read(lease, outcome)
         if self._others is not None and read is not None:
             await self._know(lease, read)
         if read is not None and read.view is not None and self._on_page is not None:
             await self._on_page(read.view)  # before it is settled: a crash repeats it, and loses none
-        effect = self._effect(lease, outcome, read, now)
+        settled = asyncio.get_running_loop().create_future()
+        self._settle_soon(_Visited(lease, reply, outcome, read, gap_s, now, settled))
+        await settled
+
+    def _settle_soon(self, visited: _Visited) -> None:
+        """Pages that are read in one turn of the event loop are settled in the next, in one batch, unless large."""
+        if not self._visited:
+            asyncio.get_running_loop().call_soon(self._settle_visited)
+        self._visited.append(visited)
+        self._visited_bytes += len(visited.reply.body) if isinstance(visited.reply, Response) else 0
+        if self._visited_bytes >= _TOGETHER_BYTES:
+            self._settle_visited()
+
+    def _settle_visited(self) -> None:
+        # A visit that was cancelled meanwhile is not to be settled: its page stays queued.
+        visited = [each for each in self._visited if not each.settled.done()]
+        self._visited, self._visited_bytes = [], 0
+        try:
+            with self._together():
+                for each in visited:
+                    self._settle_page(each)
+        except Exception as error:
+            for each in visited:
+                each.settled.set_exception(error)
+        else:
+            for each in visited:
+                each.settled.set_result(None)
+
+    def _settle_page(self, visited: _Visited) -> None:
+        lease, outcome, now = visited.lease, visited.outcome, visited.at
+        effect = self._effect(lease, outcome, visited.read, now)
         if isinstance(outcome, Failed) and outcome.retry_after_s and effect.retry_at is not None:
             effect.retry_at = max(effect.retry_at, now + outcome.retry_after_s)
-        self._settle(lease, effect, reply, gap_s, now)
+        self._settle(lease, effect, visited.reply, visited.gap_s, now)
 
     def _request(self, lease: Lease, headers: Sequence[tuple[str, str]], max_body: int | None = None) -> Ask:
         """What is sent, unless meanwhile the crawl is to end or the host is not to be asked."""
