@@ -75,6 +75,7 @@ class Company:
         """From now on answer the others. What is here for ourselves, after a new division of hosts, is taken in."""
         self._inbox = Inbox(self._store, frontier.offer, loop.judge_rules, join)
         self._loop = loop
+        self.copies.failed = loop.give_up
         self.shares.on_grant = partial(self._look_again, frontier)
         self._inbox.take_own(self._seat.own, self._clock.now())
         self._exchange.listen(self)
@@ -115,20 +116,17 @@ class Company:
 
     def take(self, shard: int, messages: Sequence[tuple[int, Any]]) -> None:
         assert self._loop is not None
-        bands: dict[bytes, bytes] = {}
         try:
             for number, message in messages:
-                self._answer(shard, number, message, bands)
-            if bands:
-                self._store.write([("near", name, bucket) for name, bucket in bands.items()])
+                self._answer(shard, number, message)
         except Exception as error:  # the store cannot be written, most likely: nothing to go on with
             self._loop.give_up(error)
 
-    def _answer(self, shard: int, number: int, message: Any, bands: dict[bytes, bytes]) -> None:
+    def _answer(self, shard: int, number: int, message: Any) -> None:
         answer = partial(self._exchange.answer, shard, number)
         match message:
             case Near():
-                answer(self.copies.near(message, bands))
+                answer(self.copies.near(message))
             case FirstWith():
                 self.copies.first_with(shard, message, answer)
             case Links():

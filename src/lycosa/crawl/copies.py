@@ -16,8 +16,9 @@ from lycosa.crawl.claims import Claims, names_of, read_claim
 from lycosa.crawl.ingest import Known, Read
 from lycosa.crawl.lease import Lease
 from lycosa.crawl.messages import FirstWith, Near, UrlAt
+from lycosa.errors import LycosaError
 from lycosa.kit.keys import owner_of, text_key
-from lycosa.ports import Change, Exchange, PeerAway, Store
+from lycosa.ports import Exchange, PeerAway, Store
 
 PATIENCE_S = 1.0
 _MOST_PENDING = 100_000
@@ -34,6 +35,8 @@ class Copies:
         self._shards = shards
         self._claims = Claims(store)
         self._pending: dict[bytes, _Pending] = {}
+        self._unwritten: dict[bytes, bytes] = {}  # bands: what is added in one turn of the event loop is one batch
+        self.failed: Callable[[Exception], None] = _raise  # told if that cannot be written
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
@@ -48,7 +51,7 @@ class Copies:
         fingerprint = read.fingerprint() if read.page is not None else None
         if fingerprint is None:
             return
-        known.near, known.changes = await self._near(fingerprint, lease.key)
+        known.near = await self._near(fingerprint, lease.key)
         if known.near is not None:
             told = await self._url_at(known.near)
             known.near_url = told[0] if told is not None else None
@@ -65,29 +68,20 @@ class Copies:
             return first
         return read_claim(await _soon(self._ask(owner, FirstWith(content_hash, keeps))))
 
-    async def _near(self, fingerprint: int, key: bytes) -> tuple[bytes | None, list[Change]]:
-        """The nearest page, and what the settlement is to write for our own bands."""
+    async def _near(self, fingerprint: int, key: bytes) -> bytes | None:
+        """The key of the nearest page."""
         parts: dict[int, list[bytes]] = {}
         for name in names_of(fingerprint):
             parts.setdefault(owner_of(text_key(name), self._shards), []).append(name)
         asked = [
             self._ask(owner, Near(fingerprint, key, names)) for owner, names in parts.items() if owner != self._own
         ]
-        best: _Nearest = None
+        best = self._near_here(parts[self._own], fingerprint, key) if self._own in parts else None
         for answer in asked:
             told = await _soon(answer)
             if told is not None and (best is None or told[0] < best[0]):
                 best = told[0], told[1]
-        changes: list[Change] = []
-        if self._own in parts:
-            # Last: nothing may come between the look and the settlement, which writes these.
-            near, changes = self._claims.near_in(parts[self._own], fingerprint, key)
-            if near is not None and (best is None or near[0] < best[0]):
-                best = near
-        if best is not None and changes:
-            self._store.write(changes)  # its URL is asked for first
-            changes = []
-        return (best[1] if best is not None else None), changes
+        return best[1] if best is not None else None
 
     async def _url_at(self, key: bytes) -> Any:
         owner = owner_of(int.from_bytes(key[:8], "big"), self._shards)
@@ -109,11 +103,24 @@ class Copies:
             return
         waiting.tell(lambda: self.first_with(sender, asked, answer))
 
-    def near(self, asked: Near, unwritten: dict[bytes, bytes]) -> _Nearest:
-        """Answer a question of another shard; what it adds to the bands is to be written."""
-        best, changes = self._claims.near_in(asked.bands, asked.fingerprint, asked.key, unwritten)
-        unwritten.update((name, bucket) for _, name, bucket in changes if bucket is not None)
+    def near(self, asked: Near) -> _Nearest:
+        """Answer a question of another shard."""
+        return self._near_here(asked.bands, asked.fingerprint, asked.key)
+
+    def _near_here(self, names: list[bytes], fingerprint: int, key: bytes) -> _Nearest:
+        """The nearest page in some bands of ours, with its distance. From now on this one is in them too."""
+        best, changes = self._claims.near_in(names, fingerprint, key, self._unwritten)
+        if changes and not self._unwritten:
+            asyncio.get_running_loop().call_soon(self._write_bands)
+        self._unwritten.update((name, bucket) for _, name, bucket in changes if bucket is not None)
         return best
+
+    def _write_bands(self) -> None:
+        bands, self._unwritten = self._unwritten, {}
+        try:
+            self._store.write([("near", name, bucket) for name, bucket in bands.items()])
+        except LycosaError as error:
+            self.failed(error)
 
     def url_at(self, key: bytes) -> tuple[str, bytes] | None:
         row = self._claims.row_at(key)
@@ -167,6 +174,10 @@ class _Pending:
         told, self._told = self._told, []
         for then in told:
             then()
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 async def _soon(answer: Awaitable[Any]) -> Any:

@@ -27,7 +27,6 @@ from lycosa.errors import BadUrl
 from lycosa.kit.backoff import backoff
 from lycosa.kit.simhash import simhash
 from lycosa.model import Location, Response
-from lycosa.ports import Change
 from lycosa.web.directives import Directives, read_directives
 from lycosa.web.headers import looks_like_html, read_content_type, read_link_header, read_validators
 from lycosa.web.html import read_page
@@ -82,7 +81,6 @@ class Known(msgspec.Struct):
     first: Claim | None = None
     near: bytes | None = None  # a key
     near_url: str | None = None
-    changes: list[Change] = []  # for the settlement
 
 
 class Read(msgspec.Struct):
@@ -251,9 +249,9 @@ class Ingest:
         assert told.simhash is not None
         if known is None:
             near, changes = self._claims.near(told.simhash, lease.key)
+            effect.changes += changes
         else:
-            near, changes = known.near, known.changes
-        effect.changes += changes
+            near = known.near
         if near is not None:
             row.near_of = near.hex()
             told.near_of = self._claims.url_at(near) if known is None else known.near_url
