@@ -44,9 +44,11 @@ class TogetherStore:
         return held[key] if held is not None and key in held else self._store.get(family, key)
 
     def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        found = self._store.get_many(family, keys)
         held = self._held.get(family)
-        return found if held is None else [held.get(key, stored) for key, stored in zip(keys, found, strict=True)]
+        if held is None:
+            return self._store.get_many(family, keys)
+        others = iter(self._store.get_many(family, [key for key in keys if key not in held]))
+        return [held[key] if key in held else next(others) for key in keys]
 
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         self._release()  # seldom needed, and then simpler than to merge
