@@ -36,7 +36,7 @@ from lycosa.web.url import host_of
 
 PATIENCE_S = 120.0
 _GLANCE_S = 0.5  # how long the loop sleeps at most before it looks around
-_TOGETHER_BYTES = 2 << 20  # of pages that are in memory, taken apart, until they are settled
+_TOGETHER_BYTES = 2 << 20  # of pages that wait to be read together, and as much to be settled together
 Ended = Literal["finished", "stopped"]
 
 
@@ -101,7 +101,7 @@ class Loop:
         self.allowance = Allowance(limits, self.frontier.stats, self._clock.now, shares)
         self._visits: set[asyncio.Task[None]] = set()
         self._visited: list[_Visited] = []  # and not settled yet
-        self._visited_bytes = 0
+        self._unread_bytes = self._visited_bytes = 0  # of pages that wait for others to be read or settled with
         self._stir = asyncio.Event()
         self._obstacle: Exception | None = None
         self._stopping = False
@@ -222,9 +222,7 @@ class Loop:
         outcome = judge(reply, bool(asked))
         now = self._clock.now()
         gap_s = self._set_clock(lease, reply, now)
-        # What came together is read together, then settled together: doing one thing many times is a tenth cheaper than
-        # doing all things to one page after the other, for then nothing of it is in the processor's caches (ADR 14).
-        await asyncio.sleep(0)
+        await self._arrival_of_others(reply)
         read = self._read(lease, outcome)
         if self._others is not None and read is not None:
             await self._know(lease, read)
@@ -234,12 +232,25 @@ class Loop:
         self._settle_soon(_Visited(lease, reply, outcome, read, gap_s, now, settled))
         await settled
 
+    async def _arrival_of_others(self, reply: Reply) -> None:
+        """What came together is read together, then settled together, unless it is large. Doing one thing many times is
+        a tenth cheaper than doing all things to one page after the other, when nothing of it is in the processor's
+        caches (ADR 14)."""
+        size = _size_of(reply)
+        if self._unread_bytes + size > _TOGETHER_BYTES:
+            return
+        self._unread_bytes += size
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._unread_bytes -= size
+
     def _settle_soon(self, visited: _Visited) -> None:
         """Pages that are read in one turn of the event loop are settled in the next, in one batch, unless large."""
         if not self._visited:
             asyncio.get_running_loop().call_soon(self._settle_visited)
         self._visited.append(visited)
-        self._visited_bytes += len(visited.reply.body) if isinstance(visited.reply, Response) else 0
+        self._visited_bytes += _size_of(visited.reply)
         if self._visited_bytes >= _TOGETHER_BYTES:
             self._settle_visited()
 
@@ -407,6 +418,10 @@ class Loop:
             wait_s = read_retry_after(reply.headers.get("retry-after"), now)
             return after_push_back(host.pace, now, delay_s, host.crawl_delay_s, wait_s)
         return after_answer(host.pace, reply.status, reply.timings.first_byte_s)
+
+
+def _size_of(reply: Reply) -> int:
+    return len(reply.body) if isinstance(reply, Response) else 0
 
 
 def _is_withdrawn(reply: Reply) -> bool:
