@@ -323,7 +323,7 @@ class Crawl:
             await asyncio.to_thread(self._records.sync)
         await asyncio.to_thread(self.feed.sync)
         self._store.write([("meta", b"synced", str(began).encode())])
-        await asyncio.to_thread(self._store.sync)
+        await asyncio.to_thread(self._rocks.sync)  # another thread: what is held together is not its business
         if is_time:
             await asyncio.to_thread(self.feed.flush)
 
@@ -365,8 +365,8 @@ class Crawl:
     def close(self) -> None:
         """Finish what is written, and let go of the directory. A disk that is full keeps nothing from being closed."""
         with contextlib.ExitStack() as parts:
-            parts.callback(self._store.close)
-            parts.callback(self._store.sync)
+            parts.callback(self._rocks.close)
+            parts.callback(self._rocks.sync)
             parts.callback(self.feed.close)
             if self._records is not None:
                 parts.callback(self._records.close)

@@ -22,6 +22,7 @@ class Settling(Loop):
     def __init__(self) -> None:
         self._visited, self._visited_bytes = [], 0
         self._together = self.batch
+        self._failure = None
         self.batches: list[list[str]] = []
         self.is_full = False
 
@@ -94,6 +95,7 @@ def test_a_batch_that_cannot_be_written_fails_all_its_visits() -> None:
     async def run() -> list[BaseException | None]:
         loop = Settling()
         loop.is_full = True
-        return list(await asyncio.gather(loop.visit("a"), loop.visit("b"), return_exceptions=True))
+        ended = await asyncio.gather(loop.visit("a"), loop.visit("b"), return_exceptions=True)
+        return [loop._failure, *ended]
 
-    assert [type(error) for error in asyncio.run(run())] == [DiskFull, DiskFull]
+    assert [type(error) for error in asyncio.run(run())] == [DiskFull] * 3

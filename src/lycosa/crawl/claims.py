@@ -2,7 +2,7 @@
 
 One body is stored for each hash; later URLs with the same body are aliases of the first. Near copies are looked for
 among fingerprints that share a band, in buckets of bounded size, so a look-up costs one batch of reads however many
-pages there are. What is returned as changes belongs into the batch that settles the page.
+pages there are. What is returned as changes is for the caller to write, with the settlement of the page or before it.
 """
 
 from __future__ import annotations

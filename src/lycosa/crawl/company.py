@@ -178,3 +178,4 @@ class Company:
         if self._gate is not None:
             await self._gate.aclose()
         await self._exchange.aclose()
+        self.copies.write_bands()

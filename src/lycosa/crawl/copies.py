@@ -16,7 +16,6 @@ from lycosa.crawl.claims import Claims, names_of, read_claim
 from lycosa.crawl.ingest import Known, Read
 from lycosa.crawl.lease import Lease
 from lycosa.crawl.messages import FirstWith, Near, UrlAt
-from lycosa.errors import LycosaError
 from lycosa.kit.keys import owner_of, text_key
 from lycosa.ports import Exchange, PeerAway, Store
 
@@ -111,15 +110,17 @@ class Copies:
         """The nearest page in some bands of ours, with its distance. From now on this one is in them too."""
         best, changes = self._claims.near_in(names, fingerprint, key, self._unwritten)
         if changes and not self._unwritten:
-            asyncio.get_running_loop().call_soon(self._write_bands)
+            asyncio.get_running_loop().call_soon(self.write_bands)
         self._unwritten.update((name, bucket) for _, name, bucket in changes if bucket is not None)
         return best
 
-    def _write_bands(self) -> None:
+    def write_bands(self) -> None:
+        """Write what was added to bands of ours, if it is not written yet."""
         bands, self._unwritten = self._unwritten, {}
         try:
-            self._store.write([("near", name, bucket) for name, bucket in bands.items()])
-        except LycosaError as error:
+            if bands:
+                self._store.write([("near", name, bucket) for name, bucket in bands.items()])
+        except Exception as error:  # nothing to go on with
             self.failed(error)
 
     def url_at(self, key: bytes) -> tuple[str, bytes] | None:

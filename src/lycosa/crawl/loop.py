@@ -263,6 +263,7 @@ class Loop:
                 for each in visited:
                     self._settle_page(each)
         except Exception as error:
+            self._failure = self._failure or error  # at once: nothing is to be settled after it
             for each in visited:
                 each.settled.set_exception(error)
         else:

@@ -4,6 +4,8 @@ Whoever reads meanwhile finds what is held as if it were written. So pages can b
 knowing of those before it, at the price of one batch: keys that all of them write are written once, and the memory of
 the store is visited once, not with each page when other work has pushed it out of the processor's caches (ADR 14).
 
+A batch that cannot be written is the end: those who wrote into it believe it written, so no other may follow.
+
 For one thread: others have to use the store itself.
 """
 
@@ -22,6 +24,7 @@ class TogetherStore:
         self._store = store
         self._is_holding = False
         self._held: dict[str, dict[bytes, bytes | None]] = {}  # the new values, by family and key
+        self._failure: Exception | None = None
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -36,8 +39,13 @@ class TogetherStore:
 
     def _release(self) -> None:
         held, self._held = self._held, {}
-        if held:
+        if not held:
+            return
+        try:
             self._store.write([(family, *change) for family, changes in held.items() for change in changes.items()])
+        except Exception as error:
+            self._failure = error
+            raise
 
     def get(self, family: str, key: bytes) -> bytes | None:
         held = self._held.get(family)
@@ -55,6 +63,8 @@ class TogetherStore:
         return self._store.scan(family, start, end)
 
     def write(self, changes: Iterable[Change]) -> None:
+        if self._failure is not None:
+            raise self._failure
         if not self._is_holding:
             self._store.write(changes)
             return
@@ -62,7 +72,7 @@ class TogetherStore:
             self._held.setdefault(family, {})[key] = value
 
     def sync(self) -> None:
-        self._release()
+        assert not self._is_holding
         self._store.sync()
 
     def close(self) -> None:
