@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.samples import Sample, samples, words
 from benchmarks.timing import Row, show, take_turns
+from lycosa.backends.parquet import ParquetTables
 from lycosa.backends.system import keep_freed_memory
+from lycosa.crawl.feed import PageRow, RequestRow, Shaping
 from lycosa.kit.simhash import simhash
 from lycosa.web.charset import Charset
 from lycosa.web.html import read_page
@@ -91,6 +95,24 @@ def fingerprint() -> list[Row]:
     return [Row(f"simhash of {len(text) / 1000:.1f} KB of text", taken["simhash"] * 1e6, "us", 350.0)]
 
 
+def tables() -> list[Row]:
+    """From entries of the feed to tables of Arrow: as columns, against values of Python."""
+    text = words(2_700)
+    request = RequestRow("host", "http://host/page", "192.0.2.1", 1.0, 2.0, 200, "page", "fetched", 20_000, 2.0)
+    page = PageRow(url="http://host/page", host="host", fetched_at=1.0, status=200, outcome="fetched", text=text)
+    links = [(f"http://host/page/{number}", "a", "", f"link {number}", None) for number in range(41)]
+    entries, forms = [msgspec.msgpack.encode((request, page, links))] * 50, ParquetTables(Path(), "benchmark")
+    taken = take_turns(
+        {
+            "columns": lambda: Shaping(forms).add(entries),
+            "values": lambda: Shaping(forms).add_values(entries),
+        },
+        seconds=1.0,
+    )
+    what = f"entries of the feed as columns / as values ({taken['values'] / len(entries) * 1e6:.0f} us each)"
+    return [Row(what, taken["columns"] / taken["values"], "x", 0.6)]
+
+
 def hostile() -> list[Row]:
     """Pages made to hurt the parser."""
     shapes = {
@@ -116,7 +138,7 @@ def main(files: list[str]) -> int:
     rows: list[Row] = []
     for sample in samples(files):
         rows += extraction(sample) + urls(sample)
-    return 0 if show(rows + robots() + fingerprint() + hostile()) else 1
+    return 0 if show(rows + robots() + fingerprint() + tables() + hostile()) else 1
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Gathering:
 
 def shaped(given: list[bytes]) -> Gathering:
     gathering = Gathering()
-    parts = feed._Parts(gathering)
+    parts = feed.Shaping(gathering)
     parts.add(given)
     parts.write(1, 1)
     return gathering
@@ -99,8 +99,8 @@ def test_both_ways_lead_to_the_same_tables(rows: list[tuple[RequestRow, PageRow 
     fast = shaped(packed)
     assert fast.from_memory > 0
     slow = Gathering()
-    parts = feed._Parts(slow)
-    parts._add_values([feed._decode(entry) for entry in packed])
+    parts = feed.Shaping(slow)
+    parts.add_values(packed)
     parts.write(1, 1)
     assert slow.from_memory == 0
     assert fast.rows == slow.rows

@@ -118,7 +118,7 @@ class Feed:
 
     def _flush_file(self, until: int) -> None:
         first, last, size = self._fed + 1, until, 0
-        parts, entries, gathered = _Parts(self._tables), list[bytes](), 0
+        parts, entries, gathered = Shaping(self._tables), list[bytes](), 0
         for number, entry in self._journal.read(self._fed, until):
             entries.append(entry)
             gathered += len(entry)
@@ -145,7 +145,7 @@ class Feed:
 _Entry = tuple[RequestRow, PageRow | None, list[list[Any]]]
 
 
-class _Parts:
+class Shaping:
     """Rows on their way into files, in the tables' own form. They are handed over a few at a time, so that the memory
     of those before is used again: for the processor that is the difference between near and far."""
 
@@ -163,11 +163,12 @@ class _Parts:
             for table, shaped in zip(COLUMNS, columns, strict=True):
                 self._shape(day, table, shaped, shaped[0].count)
         else:
-            self._add_values([_decode(entry) for entry in entries])
+            self.add_values(entries)
 
-    def _add_values(self, entries: Sequence[_Entry]) -> None:
+    def add_values(self, entries: Sequence[bytes]) -> None:
+        """The same by way of values of Python: for what no column expects, and where nothing was compiled."""
         days: dict[str, list[_Entry]] = {}
-        for entry in entries:
+        for entry in map(_decode, entries):
             days.setdefault(_day(entry[0].started_at), []).append(entry)
         for day, of_day in days.items():
             self._add_columns(day, "requests", _columns([request for request, _, _ in of_day]))
