@@ -83,7 +83,8 @@ def test_a_visit_that_was_cancelled_is_not_settled() -> None:
         loop = Settling()
         one, other = asyncio.ensure_future(loop.visit("one")), asyncio.ensure_future(loop.visit("other"))
         asyncio.get_running_loop().call_soon(one.cancel)
-        await other
+        async with asyncio.timeout(5):
+            await other
         with pytest.raises(asyncio.CancelledError):
             await one
         return loop.batches
