@@ -30,6 +30,8 @@ import numpy as np
 
 from benchmarks.curve import Line, draw
 from benchmarks.timing import Row, show
+from lycosa.backends.layout import NOTES
+from lycosa.backends.notes import NoteFiles
 from lycosa.backends.rocks import RocksStore
 from lycosa.backends.system import keep_freed_memory
 from lycosa.crawl.budget import PageBudget
@@ -162,10 +164,22 @@ class Bench:
         self.store = RocksStore(self.directory)
         self.rules = Rules(self.store, "lycosa")
         self.seen = Seen(self.store)
+        self.notes = NoteFiles(self.directory / NOTES)
+        self.notes.open(self.seen.total)
         budget = PageBudget(self.store, 1_000_000_000)
         self.frontier = Frontier(
-            self.store, self.rules, self.seen, budget, capacity=ACTIVE, delay_of=lambda host: DELAY_S
+            self.store,
+            self.rules,
+            self.seen,
+            budget,
+            capacity=ACTIVE,
+            delay_of=lambda host: DELAY_S,
+            notes=self.notes,
         )
+
+    def close(self) -> None:
+        self.notes.close()
+        self.store.close()
 
     def _allow_all(self) -> None:
         for at in range(0, len(self.web.names), 1000):
@@ -243,7 +257,7 @@ class Bench:
 
     def reopen(self) -> tuple[float, float]:
         """Seconds to open again, up to the first lease: by the clock on the wall, and of CPU."""
-        self.store.close()
+        self.close()
         start, everything = time.perf_counter(), time.process_time()
         self.open()
         assert self.frontier.lease(self.now + 1e6) is not None
@@ -325,7 +339,7 @@ def main(arguments: list[str]) -> int:
         opened_s, opened_cpu_s = bench.reopen()
         audit = bench.seen.audit(100_000)
         print(f"opened again in {opened_s:.2f} s; of {audit.checked:,} rows the filter denies {audit.missed}")
-        bench.store.close()
+        bench.close()
     finally:
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)

@@ -9,7 +9,7 @@
 #define MULTIPLY UINT64_C(0x9E3779B97F4A7C15)
 #define FINISH UINT64_C(0xD6E8FEB86659FD93)
 
-enum { KEY_BYTES = 16, BLOCK_BYTES = 64, LANES = 8, TOGETHER = 64 };
+enum { KEY_BYTES = 16, BLOCK_BYTES = 64, LANES = 8, TOGETHER = 64, LAST_BIT = 63 };
 
 typedef struct {
     uint64_t where; /* in which block: in proportion to its upper half */
@@ -114,23 +114,28 @@ int bloom_add(PyObject *bits, PyObject *keys) {
 
 static int find_some(const Filter *filters, Py_ssize_t many, PyObject *keys, Py_ssize_t start, PyObject *found) {
     Place places[TOGETHER];
-    char is_found[TOGETHER] = {0};
+    uint64_t found_in[TOGETHER] = {0};
     Py_ssize_t count = some_of(keys, start);
     if (read_places(keys, start, count, places) < 0) return -1;
     if (many > 0) fetch(filters, places, count);
     for (Py_ssize_t number = 0; number < many; number++) {
         if (number + 1 < many) fetch(filters + number + 1, places, count);
-        for (Py_ssize_t at = 0; at < count; at++) is_found[at] = is_found[at] || has(filters + number, places[at]);
+        uint64_t bit = UINT64_C(1) << (number < LAST_BIT ? number : LAST_BIT);
+        for (Py_ssize_t at = 0; at < count; at++)
+            if (has(filters + number, places[at])) found_in[at] |= bit;
     }
-    for (Py_ssize_t at = 0; at < count; at++)
-        if (is_found[at] && PyList_Append(found, PyList_GET_ITEM(keys, start + at)) < 0) return -1;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *bits = PyLong_FromUnsignedLongLong(found_in[at]);
+        if (bits == NULL) return -1;
+        PyList_SET_ITEM(found, start + at, bits);
+    }
     return 0;
 }
 
 PyObject *bloom_find(PyObject *filters, PyObject *keys) {
     Py_ssize_t many = PyList_GET_SIZE(filters);
     Filter *read = PyMem_New(Filter, many > 0 ? many : 1);
-    PyObject *found = PyList_New(0);
+    PyObject *found = PyList_New(PyList_GET_SIZE(keys));
     int done = read != NULL && found != NULL ? 0 : -1;
     if (read == NULL) PyErr_NoMemory();
     for (Py_ssize_t number = 0; done == 0 && number < many; number++)

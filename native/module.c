@@ -5,6 +5,7 @@
 #include "bloom.h"
 #include "columns.h"
 #include "links.h"
+#include "notes.h"
 #include "page.h"
 #include "simhash.h"
 #include "tags.h"
@@ -76,13 +77,42 @@ static PyObject *read_columns(PyObject *module, PyObject *arguments) {
     return columns_read(entries, kinds, places);
 }
 
+static PyObject *add_notes(PyObject *module, PyObject *arguments) {
+    PyObject *buffer, *keys, *checks;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OO!O!:add_notes", &buffer, &PyList_Type, &keys, &PyList_Type, &checks)) return NULL;
+    Py_ssize_t added = notes_add(buffer, keys, checks);
+    return added < 0 ? NULL : PyLong_FromSsize_t(added);
+}
+
+static PyObject *find_notes(PyObject *module, PyObject *arguments) {
+    PyObject *buffers, *files, *keys, *checks, *places;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!:find_notes", &PyList_Type, &buffers, &PyList_Type, &files, &PyList_Type,
+                          &keys, &PyList_Type, &checks, &PyList_Type, &places))
+        return NULL;
+    return notes_find(buffers, files, keys, checks, places);
+}
+
+static PyObject *sweep_notes(PyObject *module, PyObject *arguments) {
+    PyObject *buffer, *file;
+    Py_ssize_t first, end;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OOnn:sweep_notes", &buffer, &file, &first, &end)) return NULL;
+    if (notes_sweep(buffer, file, first, end) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef FUNCTIONS[] = {
     {"read_page", read_page, METH_VARARGS, "What a plain page holds, and its main text; None if the page is not plain."},
     {"read_words", read_words, METH_VARARGS, "All the text of a plain page, whole and in blocks; None if it is not plain."},
     {"read_links", read_links, METH_VARARGS, "The normal forms of a page's links; None if its own URL is not plain."},
     {"simhash", fingerprint, METH_VARARGS, "The fingerprint of a text; None if it is no text of words."},
     {"add_keys", add_keys, METH_VARARGS, "Add keys to a Bloom filter."},
-    {"find_keys", find_keys, METH_VARARGS, "Those keys that one of the Bloom filters has."},
+    {"find_keys", find_keys, METH_VARARGS, "For each key the Bloom filters that have it, as bits of a number."},
+    {"add_notes", add_notes, METH_VARARGS, "Put notes of keys into a buffer; how many were new there."},
+    {"find_notes", find_notes, METH_VARARGS, "For each key whether there is a note of it in buffers or files."},
+    {"sweep_notes", sweep_notes, METH_VARARGS, "Write what a buffer holds for some buckets of a file into them."},
     {"read_columns", read_columns, METH_VARARGS, "The columns of what entries tell; None if one is not as expected."},
     {NULL, NULL, 0, NULL},
 };

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +91,27 @@ class Store(Protocol):
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]: ...
     def write(self, changes: Iterable[Change]) -> None: ...
     def sync(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Place(NamedTuple):
+    """One of the filters of keys, each for so many."""
+
+    number: int
+    capacity: int
+
+
+class Notes(Protocol):
+    """Remembers which URLs have rows, as well as it can: what it does not know, the rows tell."""
+
+    def find(self, keys: list[bytes], checks: list[bytes], places: list[int]) -> list[bool]:
+        """Which of the URLs surely have a row. The bits of `places` are the filters that perhaps have their keys."""
+        ...
+
+    def add(self, keys: list[bytes], checks: list[bytes], place: Place, total: int) -> None:
+        """Note URLs whose rows are written. `place` is the newest filter, `total` how many keys there are in all."""
+        ...
+
     def close(self) -> None: ...
 
 

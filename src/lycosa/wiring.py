@@ -20,7 +20,8 @@ from lycosa.backends.control import ControlServer
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.journal import Journal
-from lycosa.backends.layout import FEED, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of, warc_prefix
+from lycosa.backends.layout import FEED, NOTES, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of, warc_prefix
+from lycosa.backends.notes import NoteFiles
 from lycosa.backends.parquet import ParquetTables
 from lycosa.backends.records import Records
 from lycosa.backends.rocks import RocksStore
@@ -102,9 +103,11 @@ class Crawl:
         directory.mkdir(parents=True, exist_ok=True)
         self._rocks = RocksStore(directory / self._shard, cache_bytes=_CACHE_BYTES // (seat.shards if seat else 1))
         self._store = TogetherStore(self._rocks)
+        self._notes = NoteFiles(directory / self._shard / NOTES)
         try:
             self._assemble(normal, processors, on_page, on_reply)
         except BaseException:
+            self._notes.close()
             self._store.close()
             raise
 
@@ -125,6 +128,7 @@ class Crawl:
             self._store, float(settings.polite.delay), self._own, Hours(settings.polite.hours), self.clock.now
         )
         seen, shares = Seen(self._store), company.shares if company is not None else None
+        self._notes.open(seen.total)
         self.frontier = Frontier(
             self._store,
             self.rules,
@@ -134,6 +138,7 @@ class Crawl:
             delay_of=self.manners.delay_of,
             open_at=self.manners.open_at,
             outbox=company.outbox if company else None,
+            notes=self._notes,
         )
         journal = Journal(directory / FEED, self._shard, settled_to(self._store))
         self.feed = Feed(self._rocks, journal, ParquetTables(directory / TABLES, self._shard))
@@ -366,6 +371,7 @@ class Crawl:
         """Finish what is written, and let go of the directory. A disk that is full keeps nothing from being closed."""
         with contextlib.ExitStack() as parts:
             parts.callback(self._rocks.close)
+            parts.callback(self._notes.close)
             parts.callback(self._rocks.sync)
             parts.callback(self.feed.close)
             if self._records is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rocksdict import Rdict
 
 from lycosa.backends import rocks
 from lycosa.backends.memory import MemoryStore
@@ -272,23 +273,25 @@ def test_a_disk_that_may_not_be_written_is_refused_with_a_sentence(small_disk: P
         RocksStore(small_disk / "store")
 
 
-def test_a_store_of_an_older_version_lacks_families_and_is_read_and_then_written(
+def test_a_store_of_an_older_version_has_other_families_and_is_read_and_then_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as then:
-        then.setattr(rocks, "FAMILIES", tuple(name for name in rocks.FAMILIES if name not in ("known", "outbox")))
+        then.setattr(rocks, "_FORMER", ())
+        then.setattr(rocks, "FAMILIES", ("known", *(name for name in rocks.FAMILIES if name not in ("near", "outbox"))))
         old = RocksStore(tmp_path / "store")
-        old.write([("urls", b"a", b"1")])
+        old.write([("urls", b"a", b"1"), ("known", b"a", b"note")])
         old.close()
     reader = RocksStore(tmp_path / "store", read_only=True)
     assert reader.get("urls", b"a") == b"1"
-    assert list(reader.scan("known")) == []
+    assert list(reader.scan("outbox")) == []
     reader.checkpoint(tmp_path / "copy")
     reader.close()
     for path in (tmp_path / "store", tmp_path / "copy"):
         writer = RocksStore(path)
-        assert writer.get_many("known", [b"a"]) == [None]
-        writer.write([("known", b"a", b"note")])
-        assert writer.get("known", b"a") == b"note"
+        assert "known" not in Rdict.list_cf(str(path))
+        assert writer.get_many("outbox", [b"a"]) == [None]
+        writer.write([("outbox", b"a", b"parcel")])
+        assert writer.get("outbox", b"a") == b"parcel"
         assert writer.get("urls", b"a") == b"1"
         writer.close()

@@ -40,7 +40,7 @@ def false_rate(bits_per_key: int) -> float:
 def test_a_filter_is_wrong_as_often_as_theory_foretells(bits: int, host: bytes) -> None:
     kept = make_bloom(50_000, bits)
     add_keys(kept, make_keys(0, 50_000, host))
-    wrong = len(find_keys([kept], make_keys(100_000, 300_000, host)))
+    wrong = sum(find_keys([kept], make_keys(100_000, 300_000, host)))
     assert wrong / 200_000 == pytest.approx(false_rate(bits), rel=0.25)
 
 
@@ -61,22 +61,33 @@ def test_a_filter_has_the_bits_that_were_asked_for_in_whole_blocks() -> None:
 
 
 def test_an_empty_filter_has_nothing() -> None:
-    assert find_keys([make_bloom(10)], make_keys(0, 1_000)) == []
-    assert find_keys([], make_keys(0, 10)) == []
+    assert find_keys([make_bloom(10)], make_keys(0, 1_000)) == [0] * 1_000
+    assert find_keys([], make_keys(0, 10)) == [0] * 10
+    assert find_keys([], []) == []
 
 
 @given(st.lists(keys_of_any_kind, min_size=1, max_size=4), keys_of_any_kind)
-def test_what_was_added_to_any_filter_is_found_in_the_order_it_is_asked_for(
-    added: list[list[bytes]], absent: list[bytes]
-) -> None:
+def test_what_was_added_to_a_filter_is_found_there(added: list[list[bytes]], absent: list[bytes]) -> None:
     filters = [make_bloom(max(1, len(keys))) for keys in added]
     for bits, keys in zip(filters, added, strict=True):
         add_keys(bits, keys)
-    everything = [key for keys in added for key in keys]
-    asked = [*everything, *absent]
-    found = find_keys(filters, asked)
-    assert found[: len(everything)] == everything
-    assert found[len(everything) :] == find_keys(filters, absent)
+    places = [number for number, keys in enumerate(added) for _ in keys]
+    found = find_keys(filters, [*(key for keys in added for key in keys), *absent])
+    assert all(bits >> number & 1 for bits, number in zip(found, places, strict=False))
+    assert found[len(places) :] == find_keys(filters, absent)
+    for number, bits in enumerate(filters):
+        assert [each >> number & 1 for each in found[len(places) :]] == find_keys([bits], absent)
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+def test_the_last_bit_stands_for_all_filters_from_the_64th_on(is_native: bool) -> None:
+    if is_native and bloom.native is None:
+        pytest.skip("lycosa.native was not compiled here")
+    keys, filters = make_keys(0, 70), [make_bloom(10, 20) for _ in range(70)]
+    for bits, key in zip(filters, keys, strict=True):
+        add_keys(bits, [key])
+    expected = [1 << min(number, 63) for number in range(70)]
+    assert (find_keys(filters, keys) if is_native else in_python(lambda: find_keys(filters, keys))) == expected
 
 
 @is_compiled

@@ -18,9 +18,8 @@ from lycosa.crawl.lease import Candidate, Effect, Lease, lane_of
 from lycosa.crawl.rows import FORMAT, RobotsRow, UrlRow, unpack
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
-from lycosa.kit.keys import check_of, half_key, host_key
+from lycosa.kit.keys import half_key, host_key
 from lycosa.ports import Change
-from lycosa.web.url import cut
 
 DELAY_S = 2.0
 
@@ -141,31 +140,10 @@ def test_urls_that_share_a_key_are_told_apart(store: MemoryStore, monkeypatch: p
     assert {unpack(row, UrlRow).url for _, row in store.scan("urls")} == {each.url for each in urls}
 
 
-def test_without_its_notes_of_known_urls_a_store_knows_them_and_notes_them_again(store: MemoryStore) -> None:
-    urls = [Candidate(f"http://a/{number}", 1) for number in range(10)]
-    open_frontier(store)[0].offer(urls, 0.0)
-    noted = list(store.scan("known"))
-    assert len(noted) == 10
-    store.write([("known", key, None) for key, _ in noted])
-    again, _ = open_frontier(store)
-    assert again.offer(urls, 0.0) == 0
-    assert list(store.scan("known")) == noted
-    assert again.stats["known"] == 10
-
-
-def test_a_note_of_another_url_hides_none(store: MemoryStore) -> None:
-    frontier, _ = open_frontier(store)
-    key = cut("http://a/x").key()
-    store.write([("known", key, b"none"), *frontier._seen.add([key])])
-    assert frontier.offer([Candidate("http://a/x", 1)], 0.0) == 1
-    assert store.get("known", key) == check_of("http://a/x")
-
-
-def test_rules_that_lie_elsewhere_are_asked_for_again_and_not_noted(store: MemoryStore) -> None:
+def test_rules_that_lie_elsewhere_are_asked_for_again(store: MemoryStore) -> None:
     rules_of_b = Candidate("http://a/rules", 0, kind="robots", purpose="http://b", hops=1)
     frontier, rules = open_frontier(store)
     assert frontier.offer([rules_of_b], 0.0) == 1
-    assert not list(store.scan("known"))
     allow(store, rules, "http://a")
     lease = frontier.lease(10.0)
     assert lease is not None

@@ -57,12 +57,11 @@ def contents(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
     stores = [RocksStore(path, read_only=True) for path in stores_of(directory)]
     try:
         whole = ShardedStore(stores)
-        families = ("urls", "known", "queue", "hosts", "waiting", "due", "robots", "content", "near")
+        families = ("urls", "queue", "hosts", "waiting", "due", "robots", "content", "near")
         for number, store in enumerate(stores):
             for family in families:
                 assert all(owner_of_row(family, key, len(stores)) == number for key, _ in store.scan(family))
         found = {family: list(whole.scan(family)) for family in families}
-        assert len(found["known"]) == len(found["urls"])
         found["meta"] = [(b"stats", str(sorted(read_counts(whole.get("meta", b"stats")).items())).encode())]
         found["meta"] += [(b"override", whole.get("meta", b"override:" + HOSTS[0].encode()) or b"")]
         found["meta"] += [(b"seeds", whole.get("meta", b"seeds") or b"")]

@@ -14,6 +14,7 @@ from lycosa.backends.durable import sync_directory
 from lycosa.errors import LycosaError
 
 SHARD, WARCS, TABLES, FEED, RECORDS, RANKS = "shard-00", "warc", "tables", "feed", "records", "ranks"
+NOTES = "notes"  # within the store of a shard: they are of this store and no other
 REPARTITION = ".repartition"  # where a crawl is divided anew
 _FILE = "shards.json"
 _FORMAT = 1

@@ -38,7 +38,6 @@ from lycosa.ports import Change
 
 FAMILIES = (
     "urls",
-    "known",
     "queue",
     "hosts",
     "waiting",
@@ -52,13 +51,13 @@ FAMILIES = (
     "outbox",
     "meta",
 )
+_FORMER = ("known",)  # families of older versions, that no row of this one is in
 _LOOKS = 20
 _SCANNED = ("queue", "waiting", "asleep", "due", "seen", "outbox")  # in order, not by key: a filter would be of no use
 _COPIED = 1_000  # rows a batch
 _FLOCK = struct.Struct("hhqqi4x")  # Linux: kind, whence, start, length, process
 _written: set[Path] = set()  # stores that this process holds for writing
 _FILTERED = 0.02  # of a write buffer is a filter: most keys that are looked for are not in it
-_KNOWN_BLOCK_BYTES = 1024
 _ROOM_BYTES = 64 << 20  # to go on after the disk was full: opening writes what was in memory to tables
 
 
@@ -92,28 +91,32 @@ class RocksStore:
 
     def _open(self) -> None:
         options = _options(self._cache, "default")
-        known = self._known_families()
-        families = {name: _options(self._cache, name) for name in FAMILIES if name in known}
+        families = {name: _options(self._cache, name) for name in self._known_families()}
         access = AccessType.read_only() if self._is_read_only else AccessType.read_write()
         try:
             self._db = Rdict(str(self._path), options=options, column_families=families, access_type=access)
+            for name in _FORMER:
+                if name in families:
+                    del families[name]
+                    self._db.drop_column_family(name)
             self._families = {name: self._db.get_column_family(name) for name in families}
             self._handles = {name: self._db.get_column_family_handle(name) for name in families}
-            if "known" in families:
-                self._families["known"].set_read_options(_uncached())
         except Exception as error:  # rocksdict has no class of its own for these
             raise _explain(error, self._path) from None
         if not self._is_read_only:
             _written.add(self._path.resolve())
 
     def _known_families(self) -> Collection[str]:
-        """A store that an older version wrote may lack some, which only a writer can add."""
-        if not self._is_read_only:
+        """A store that an older version wrote may lack some, and have others, which only a writer can mend."""
+        if not self._is_read_only and not (self._path / "CURRENT").exists():
             return FAMILIES
         try:
-            return frozenset(Rdict.list_cf(str(self._path)))
+            found = frozenset(Rdict.list_cf(str(self._path)))
         except Exception as error:
             raise _explain(error, self._path) from None
+        if self._is_read_only:
+            return [name for name in FAMILIES if name in found]
+        return [*FAMILIES, *(name for name in _FORMER if name in found)]
 
     def get(self, family: str, key: bytes) -> bytes | None:
         try:
@@ -296,17 +299,7 @@ def _options(cache: Cache, family: str) -> Options:
         table.set_bloom_filter(10, False)
         options.set_memtable_prefix_bloom_ratio(_FILTERED)
         options.set_memtable_whole_key_filtering(True)
-    if family == "known":  # hashes, looked for all over: nothing to compress, and the smaller a block the faster
-        options.set_bottommost_compression_type(DBCompressionType.none())
-        table.set_block_size(_KNOWN_BLOCK_BYTES)
     # Nearly all keys that are looked for here are here: the filter of Seen has answered for the others.
-    options.set_optimize_filters_for_hits(family in ("urls", "known"))
+    options.set_optimize_filters_for_hits(family == "urls")
     options.set_block_based_table_factory(table)
-    return options
-
-
-def _uncached() -> ReadOptions:
-    """For a family in which no block is looked at twice soon: to remember one costs as much as to read it again."""
-    options = ReadOptions()
-    options.fill_cache(False)  # type: ignore[call-arg]  # its stub has no argument
     return options

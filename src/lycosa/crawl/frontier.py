@@ -29,7 +29,7 @@ from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_coun
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key, url_key
-from lycosa.ports import Change, Store
+from lycosa.ports import Change, Notes, Store
 from lycosa.web.robots import target_of
 from lycosa.web.url import cut
 
@@ -56,11 +56,12 @@ class Frontier:
         delay_of: DelayOf,
         open_at: OpenAt = lambda _, now: now,
         outbox: Outbox | None = None,
+        notes: Notes | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
         self._seen = seen
-        self._known = Known(store, seen)
+        self._known = Known(store, seen, notes)
         self._budget = budget
         self._delay_of = delay_of
         self._open_at = open_at
@@ -107,6 +108,7 @@ class Frontier:
             changes += self._outbox.route(away, ())  # what is noted stays: it may have come from others
         if changes:
             self._store.write([*changes, *self._bookkeeping()])
+        self._known.written()
         return count
 
     def _take_in(self, candidates: Iterable[Candidate], now: float, changes: list[Change], away: list[Away]) -> int:
@@ -126,7 +128,7 @@ class Frontier:
                     crowded.append((key, (candidate, host)))
                 else:
                     fresh[key] = (candidate, host)
-        new = self._known.without_row(fresh, crowded, changes)
+        new = self._known.without_row(fresh, crowded)
         hosts = self._hosts({key[:8]: host for key, (_, host) in new.items()})
         for key, (candidate, host) in new.items():
             self._queue(key, candidate, host, now, hosts, changes)
@@ -159,7 +161,7 @@ class Frontier:
             candidate.purpose,
         )
         if candidate.kind == "page":
-            changes.append(self._known.note(key, candidate.url))
+            self._known.note(key, candidate.url)
         self._enqueue(key, row, host, hosts, changes)
 
     def _enqueue(self, key: bytes, row: UrlRow, host: str, hosts: dict[bytes, HostRow], changes: list[Change]) -> None:
@@ -388,6 +390,7 @@ class Frontier:
         self._line.after_lease(active, changes)
         changes.append(("hosts", key, pack(active.row)))
         self._store.write([*changes, *self._bookkeeping()])
+        self._known.written()
 
     def give_back(self, lease: Lease) -> None:
         """End a lease whose request was never sent: everything is as it was."""

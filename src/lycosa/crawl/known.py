@@ -1,9 +1,9 @@
 """Which of the URLs that are offered have no row yet.
 
-The filters of `Seen` answer for most that are new. For the others there is a note of each URL (family `known`): its key
-and four bytes of another hash, which together tell it from all others. To read one of many millions of notes costs two
-thirds of what reading a row does. Whatever the notes do not know the rows decide, so a store without notes is only
-slower, and gets them as its URLs are met again.
+The filters of `Seen` answer for most that are new. For the others there are notes, by the key of a URL and four bytes
+of another hash, which together tell it from all others: to look at one costs a tenth of what reading a row does.
+Whatever the notes do not know the rows decide, so without notes this is only slower, and URLs are noted as they are
+met again. A URL is noted once its row is written, never before.
 
 Two URLs may share a key, once in many crawls. The second has the next free one.
 """
@@ -16,40 +16,63 @@ from lycosa.crawl.lease import Candidate
 from lycosa.crawl.rows import UrlRow, is_row_of, unpack
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import check_of
-from lycosa.ports import Change, Store
+from lycosa.ports import Notes, Store
 
 Entry = tuple[Candidate, str]  # with its host
 Offered = dict[bytes, Entry]  # by key
 
 
 class Known:
-    def __init__(self, store: Store, seen: Seen) -> None:
+    def __init__(self, store: Store, seen: Seen, notes: Notes | None) -> None:
         self._store = store
         self._seen = seen
+        self._notes = notes
+        self._to_note: dict[bytes, bytes] = {}  # check by key
 
-    def note(self, key: bytes, url: str) -> Change:
-        """For the batch that writes the row of a page."""
-        return ("known", key, check_of(url))
+    def note(self, key: bytes, url: str) -> None:
+        """The row of a page is in the batch that is to be written."""
+        if self._notes is not None:
+            self._to_note[key] = check_of(url)
 
-    def without_row(self, offered: Offered, crowded: Sequence[tuple[bytes, Entry]], changes: list[Change]) -> Offered:
+    def written(self) -> None:
+        """The batch was written."""
+        if self._notes is not None and self._to_note:
+            keys, checks = list(self._to_note), list(self._to_note.values())
+            self._to_note.clear()
+            self._notes.add(keys, checks, self._seen.newest, self._seen.total)
+
+    def without_row(self, offered: Offered, crowded: Sequence[tuple[bytes, Entry]]) -> Offered:
         """Those that are new, by the keys of the rows they are to have. Those `crowded` share the key of another."""
-        perhaps, unsure = self._seen.perhaps_known(list(offered)), list[bytes]()
-        for key, check in zip(perhaps, self._store.get_many("known", perhaps), strict=True):
-            if check is not None and check == check_of(offered[key][0].url):
-                del offered[key]
-            else:
-                unsure.append(key)
+        self._to_note.clear()  # of a batch that could not be written, if there is anything
+        unsure = self._not_noted(offered)
         for key, found in zip(unsure, self._store.get_many("urls", unsure), strict=True):
             if found is None:
                 continue
             entry = offered.pop(key)
             if not entry[0].purpose and is_row_of(entry[0].url, found):
-                changes.append(self.note(key, entry[0].url))
+                self.note(key, entry[0].url)
             else:
                 self._place(offered, key, entry)
         for key, entry in crowded:
             self._place(offered, key, entry)
         return offered
+
+    def _not_noted(self, offered: Offered) -> list[bytes]:
+        """The keys that are perhaps known. What is known for certain is taken from those offered."""
+        keys = list(offered)
+        places = self._seen.places(keys)
+        perhaps = [key for key, place in zip(keys, places, strict=True) if place]
+        if self._notes is None or not perhaps:
+            return perhaps
+        checks = [check_of(offered[key][0].url) for key in perhaps]
+        unsure = list[bytes]()
+        noted = self._notes.find(perhaps, checks, [place for place in places if place])
+        for key, is_noted in zip(perhaps, noted, strict=True):
+            if is_noted:
+                del offered[key]
+            else:
+                unsure.append(key)
+        return unsure
 
     def _place(self, offered: Offered, key: bytes, entry: Entry) -> None:
         """Put a URL to the next free key, unless it has a row already."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lycosa.kit.keys import host_key, owner_of, text_key
 from lycosa.web.url import host_of
 
-_BY_HOST = frozenset({"urls", "known", "queue", "hosts", "leases"})  # their keys begin with that of the host
+_BY_HOST = frozenset({"urls", "queue", "hosts", "leases"})  # their keys begin with that of the host
 _LATER = {"waiting": -8, "asleep": 8, "due": 8}  # where the key of the host stands in the key
 SORTED = _BY_HOST | {"content"}  # families whose keys are in the order of their shards
 

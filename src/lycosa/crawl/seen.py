@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from lycosa.kit.bloom import add_keys, bits_of_next, capacity_of_next, find_keys, make_bloom
 from lycosa.kit.keys import KEY_BYTES
-from lycosa.ports import Change, Store
+from lycosa.ports import Change, Place, Store
 
 _FIRST_CAPACITY = 1_000_000
 _MOST_CAPACITY = 32_000_000
@@ -201,9 +201,13 @@ class Seen:
         if len(self._recent) >= self._generation:
             self._recent, self._less_recent = {}, self._recent
 
-    def perhaps_known(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Those that are worth a look; the others are certainly new."""
+    def places(self, keys: Sequence[bytes]) -> list[int]:
+        """For each the filters that perhaps have it, as bits of a number; 0 for those that are certainly new."""
         return find_keys(self._bits, keys)
+
+    def perhaps_known(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Those that are worth a look."""
+        return [key for key, places in zip(keys, self.places(keys), strict=True) if places]
 
     def audit(self, sample: int = 10_000) -> Audit:
         """Does the filter know the URLs that have a row? Looks at about `sample` of them, from all over the keys."""
@@ -223,6 +227,16 @@ class Seen:
     @property
     def filters(self) -> int:
         return len(self._filters)
+
+    @property
+    def newest(self) -> Place:
+        """The filter that was added to last."""
+        return Place(len(self._filters) - 1, self._filters[-1].capacity)
+
+    @property
+    def total(self) -> int:
+        """How many keys were added, ever: no store that lost some has as many."""
+        return sum(kept.added for kept in self._filters)
 
     # -- adding --------------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ BLOCK_BYTES = 64
 _FIRST_BITS = 13
 _LANES = 8
 _LANE_BITS = 64
+_LAST_BIT = 63
 _MULTIPLY, _FINISH = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _SHIFTS = np.arange(_LANES, dtype=np.uint64) * np.uint64(6)
 _Words = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
@@ -57,18 +58,22 @@ def add_keys(bits: bytearray, keys: Sequence[bytes]) -> None:
         np.bitwise_or.at(blocks, (where[:, None], np.arange(_LANES)), np.uint64(1) << lanes)
 
 
-def find_keys(filters: Sequence[bytearray], keys: Sequence[bytes]) -> list[bytes]:
-    """Those keys that one of the filters has, perhaps; all others none of them has, for certain."""
+def find_keys(filters: Sequence[bytearray], keys: Sequence[bytes]) -> list[int]:
+    """For each key the filters that have it, perhaps, as bits of a number; 0 if none of them has it, for certain.
+
+    The last bit stands for all filters from the 64th on.
+    """
     if native is not None:
         return native.find_keys(list(filters), list(keys))
     if not keys:
         return []
     hashes, lanes = _places(keys)
-    is_found = np.zeros(len(keys), dtype=bool)
-    for bits in filters:
+    found = np.zeros(len(keys), dtype=np.uint64)
+    for number, bits in enumerate(filters):
         blocks, where = _blocks(bits, hashes)
-        is_found |= (blocks[where] >> lanes & np.uint64(1)).all(axis=1)
-    return [key for key, is_there in zip(keys, is_found.tolist(), strict=True) if is_there]
+        is_there = (blocks[where] >> lanes & np.uint64(1)).all(axis=1)
+        found |= is_there.astype(np.uint64) << np.uint64(min(number, _LAST_BIT))
+    return [int(bits) for bits in found.tolist()]
 
 
 def _places(keys: Sequence[bytes]) -> tuple[_Words, _Words]:

@@ -1,0 +1,357 @@
+"""Notes of known URLs: whatever becomes of them, they never claim a URL that has no row."""
+
+from __future__ import annotations
+
+import copy
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from lycosa.backends import notes
+from lycosa.backends.memory import MemoryStore
+from lycosa.backends.notes import NoteFiles
+from lycosa.crawl.budget import PageBudget
+from lycosa.crawl.frontier import Frontier
+from lycosa.crawl.lease import Candidate
+from lycosa.crawl.rows import UrlRow, unpack
+from lycosa.crawl.rules import Rules
+from lycosa.crawl.seen import Seen
+from lycosa.ports import Place
+
+is_compiled = pytest.mark.skipif(notes.native is None, reason="lycosa.native was not compiled here")
+PLACE = Place(0, 20_000)  # its buffer holds 1,250
+MANY = 20_000
+
+
+def made(first: int, end: int) -> tuple[list[bytes], list[bytes]]:
+    """Keys and checks of URLs by number: two to a host."""
+    keys = [digest(f"host {number // 2}", 8) + digest(f"url {number}", 8) for number in range(first, end)]
+    return keys, [digest(f"check {number}", 4) for number in range(first, end)]
+
+
+def digest(text: str, size: int) -> bytes:
+    return blake2b(text.encode(), digest_size=size).digest()
+
+
+def opened(directory: Path, total: int = 1 << 40) -> NoteFiles:
+    found = NoteFiles(directory)
+    found.open(total)
+    return found
+
+
+def add(some: NoteFiles, first: int, end: int, place: Place = PLACE) -> None:
+    """Fifty at a time, as links come."""
+    keys, checks = made(first, end)
+    for at in range(0, len(keys), 50):
+        some.add(keys[at : at + 50], checks[at : at + 50], place, first + at + 50)
+
+
+def count(some: NoteFiles, first: int, end: int, places: int = 1) -> int:
+    keys, checks = made(first, end)
+    return sum(some.find(keys, checks, [places] * len(keys)))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+@is_compiled
+def test_what_is_noted_is_found_and_nothing_else(directory: Path) -> None:
+    some = opened(directory)
+    for end in range(2_000, MANY + 1, 2_000):
+        add(some, end - 2_000, end)
+        assert count(some, 0, end) >= 0.995 * end
+        assert count(some, MANY, 2 * MANY) == 0
+    some.close()
+
+
+@is_compiled
+def test_only_what_was_in_memory_is_forgotten_when_it_is_closed(directory: Path) -> None:
+    some = opened(directory)
+    add(some, 0, MANY)
+    some.close()
+    again = opened(directory)
+    assert 0.995 * MANY - 2 * 1_250 <= count(again, 0, MANY) <= MANY
+    assert count(again, MANY, 2 * MANY) == 0
+    add(again, MANY - 3_000, MANY)  # as its URLs are met
+    assert count(again, 0, MANY) >= 0.995 * MANY
+    again.close()
+
+
+@is_compiled
+def test_each_filter_has_its_file_and_is_looked_for_there_and_in_the_newest(directory: Path) -> None:
+    some = opened(directory)
+    for number in range(3):
+        add(some, number * MANY, (number + 1) * MANY, Place(number, MANY))
+    add(some, 100_000, 110_000, Place(3, MANY))
+    add(some, 0, 1, Place(4, MANY))  # all that belongs elsewhere is on its way
+    add(some, 200_000, 200_000 + 2_000, Place(4, MANY))
+    assert sorted(path.name for path in directory.iterdir()) == [f"{number:02d}.notes" for number in range(5)]
+    for number in range(3):
+        assert count(some, number * MANY, (number + 1) * MANY, 1 << number) >= 0.995 * MANY
+        assert count(some, number * MANY, (number + 1) * MANY, 0b111) >= 0.995 * MANY
+        assert count(some, number * MANY + 100, (number + 1) * MANY, 1 << (number + 1) % 3) == 0
+    assert count(some, 100_000, 110_000, 1 << 3) >= 9_950
+    assert count(some, 200_000, 201_000, 1) == 1_000  # met again, whatever filter has them
+    some.close()
+
+
+@is_compiled
+def test_a_file_takes_what_it_has_room_for_and_drops_the_rest(directory: Path) -> None:
+    some = opened(directory)
+    add(some, 0, 3 * MANY)
+    assert 64 * MANY // 48 <= count(some, 0, 3 * MANY) < 2 * MANY
+    assert count(some, 3 * MANY, 4 * MANY) == 0
+    some.close()
+
+
+@is_compiled
+def test_the_same_key_with_another_check_is_another_url(directory: Path) -> None:
+    some = opened(directory)
+    add(some, 0, MANY)
+    keys, checks = made(0, MANY)
+    assert not any(some.find(keys, checks[::-1], [1] * MANY))
+    some.close()
+
+
+@is_compiled
+def test_notes_of_another_directory_are_of_no_use(tmp_path: Path) -> None:
+    one, other = opened(tmp_path / "one"), opened(tmp_path / "other")
+    add(one, 0, MANY)
+    add(other, 0, MANY)
+    first, second = ((tmp_path / name / "00.notes").read_bytes() for name in ("one", "other"))
+    assert len(first) == len(second)
+    assert not ({*words(first)} & {*words(second)})
+    one.close()
+    other.close()
+
+
+def words(file: bytes) -> Iterator[bytes]:
+    return (file[at : at + 8] for at in range(512, len(file), 8) if any(file[at : at + 8]))
+
+
+@is_compiled
+@pytest.mark.parametrize(("total", "is_kept"), [(MANY, True), (10_000, False), (0, False)])
+def test_a_file_that_knows_of_more_urls_than_its_store_is_thrown_away(
+    directory: Path, total: int, is_kept: bool
+) -> None:
+    some = opened(directory)
+    add(some, 0, MANY)
+    some.close()
+    again = opened(directory, total)
+    assert (count(again, 0, MANY) > 0) == is_kept == (directory / "00.notes").exists()
+    again.close()
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, 100_000)
+
+
+def overwritten(path: Path) -> None:
+    path.write_bytes(b"something else" + path.read_bytes()[14:])
+
+
+@is_compiled
+@pytest.mark.parametrize("damage", [emptied, cut_off, overwritten])
+def test_a_file_that_is_not_whole_is_thrown_away(directory: Path, damage: object) -> None:
+    some = opened(directory)
+    add(some, 0, MANY)
+    some.close()
+    assert callable(damage)
+    damage(directory / "00.notes")
+    again = opened(directory)
+    assert count(again, 0, MANY) == 0
+    assert not (directory / "00.notes").exists()
+    add(again, 0, MANY)
+    assert count(again, 0, MANY) >= 0.995 * MANY
+    again.close()
+
+
+@is_compiled
+def test_where_no_file_can_be_made_the_newest_are_remembered(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("a file")
+    some = opened(tmp_path / "notes")
+    add(some, 0, MANY)
+    assert 0 < count(some, MANY - 1_250, MANY) < count(some, MANY - 1_250, MANY) + 1
+    assert count(some, MANY, 2 * MANY) == 0
+    some.close()
+
+
+@is_compiled
+def test_a_file_that_cannot_be_written_any_more_is_given_up(directory: Path) -> None:
+    some = opened(directory)
+    add(some, 0, 3_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        add(some, 3_000, MANY)
+        assert not list(directory.iterdir())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert count(some, MANY, 2 * MANY) == 0
+    add(some, 0, MANY)
+    assert count(some, 0, MANY) >= 0.995 * MANY
+    some.close()
+
+
+def test_without_the_compiled_part_nothing_is_noted(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notes, "native", None)
+    some = opened(directory)
+    add(some, 0, MANY)
+    assert count(some, 0, MANY) == 0
+    assert not directory.exists()
+    some.close()
+
+
+@is_compiled
+def test_beyond_the_last_file_nothing_is_noted(directory: Path) -> None:
+    some = opened(directory)
+    add(some, 0, MANY, Place(64, MANY))
+    assert count(some, 0, MANY, 1 << 63) == 0
+    some.close()
+
+
+@is_compiled
+def test_what_is_no_note_is_refused(tmp_path: Path) -> None:
+    key, check, buffer = b"k" * 16, b"c" * 4, (bytearray(80), bytes(24))
+    assert notes.native.add_notes(buffer, [key], [check]) == 1
+    slots = bytearray(80)
+    for wrong in (None, (slots,), (bytearray(7), bytes(24)), (slots, bytes(23)), (b"x" * 80, bytes(24))):
+        with pytest.raises((ValueError, TypeError)):
+            notes.native.add_notes(wrong, [key], [check])
+        with pytest.raises((ValueError, TypeError)):
+            notes.native.find_notes([wrong], [], [key], [check], [1])
+    for keys, checks in (([key], []), ([key[1:]], [check]), ([key], [check[1:]]), ([None], [check]), ([key], [None])):
+        with pytest.raises(ValueError, match="check"):
+            notes.native.add_notes(buffer, keys, checks)
+        with pytest.raises(ValueError, match="check"):
+            notes.native.find_notes([buffer], [], keys, checks, [1])
+    with pytest.raises(TypeError):
+        notes.native.find_notes([buffer], [], [key], [check], [None])
+    for file in (None, (1, 2), (-1, 0, bytes(24)), (-1, 1 << 32, bytes(24)), (-1, 1, b"")):
+        with pytest.raises((ValueError, TypeError)):
+            notes.native.find_notes([], [file], [key], [check], [1])
+        with pytest.raises((ValueError, TypeError)):
+            notes.native.sweep_notes(buffer, file, 0, 1)
+    for first, end in ((-1, 1), (1, 0), (0, 3)):
+        with pytest.raises(ValueError, match="buckets"):
+            notes.native.sweep_notes(buffer, (-1, 2, bytes(24)), first, end)
+    with pytest.raises(OSError, match="descriptor"):
+        notes.native.sweep_notes(buffer, (-1, 2, bytes(24)), 0, 2)
+
+
+def open_frontier(store: MemoryStore, directory: Path) -> tuple[Frontier, NoteFiles]:
+    seen = Seen(store, first_capacity=40, segment_bytes=64)
+    noted = opened(directory, seen.total)
+    budget = PageBudget(store, 10_000)
+    frontier = Frontier(store, Rules(store, "lycosa"), seen, budget, capacity=4, delay_of=lambda _: 1.0, notes=noted)
+    return frontier, noted
+
+
+class NotesUnderFire(RuleBasedStateMachine):
+    """Any order of offers, crashes, power cuts and older copies of the store put back: no URL is hidden."""
+
+    @initialize()
+    def open(self) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(notes, "_LEAST_BUFFERED", 8)
+        self.patch.setattr(notes, "_CHUNK", 1)
+        self.patch.setattr(Seen, "places", lambda _, keys: [0b111111] * len(keys))  # else filters hide what notes claim
+        self.directory = Path(tempfile.mkdtemp())
+        self.store = MemoryStore()
+        self.older = copy.deepcopy(self.store)
+        self.frontier, self.noted = open_frontier(self.store, self.directory)
+
+    @rule(numbers=st.lists(st.integers(0, 300), min_size=1, max_size=40))
+    def offer(self, numbers: list[int]) -> None:
+        urls = {f"http://h{number % 7}/{number}" for number in numbers}
+        self.frontier.offer([Candidate(url, 1) for url in urls], 0.0)
+        rows = [unpack(value, UrlRow).url for _, value in self.store.scan("urls")]
+        assert urls <= {*rows}
+        assert len(rows) == len({*rows}) == self.frontier.stats["known"]
+
+    @rule()
+    def sync(self) -> None:
+        self.older = copy.deepcopy(self.store)
+
+    @rule(is_torn=st.booleans())
+    def crash(self, is_torn: bool) -> None:
+        """With power cut all since the last sync is gone from the store, and nothing from the notes."""
+        if is_torn:
+            self.store = copy.deepcopy(self.older)
+        self.noted.close()
+        self.frontier, self.noted = open_frontier(self.store, self.directory)
+
+    def teardown(self) -> None:
+        if hasattr(self, "noted"):
+            self.noted.close()
+            shutil.rmtree(self.directory)
+            self.patch.undo()
+
+
+TestNotesUnderFire = NotesUnderFire.TestCase
+TestNotesUnderFire.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+class Refusing(MemoryStore):
+    is_refusing = False
+
+    def write(self, changes: object) -> None:
+        if self.is_refusing:
+            raise OSError("the disk is full")
+        super().write(changes)  # type: ignore[arg-type]
+
+
+@is_compiled
+def test_a_url_whose_row_could_not_be_written_is_not_noted(directory: Path) -> None:
+    store = Refusing()
+    frontier, noted = open_frontier(store, directory)
+    urls = [Candidate(f"http://a/{number}", 1) for number in range(10)]
+    store.is_refusing = True
+    with pytest.raises(OSError, match="full"):
+        frontier.offer(urls, 0.0)
+    store.is_refusing = False
+    frontier._seen._recent.clear()  # they were met lately: another day they are not
+    assert frontier.offer(urls[5:], 0.0) == 5
+    frontier._seen._recent.clear()
+    assert frontier.offer(urls, 0.0) == 5
+    noted.close()
+
+
+@is_compiled
+def test_known_urls_are_told_by_notes_without_their_rows_and_noted_again_if_they_are_not(directory: Path) -> None:
+    asked: list[bytes] = []
+
+    class Telling(MemoryStore):
+        def get_many(self, family: str, keys: object) -> list[bytes | None]:
+            asked.extend(keys if family == "urls" else ())  # type: ignore[call-overload]
+            return super().get_many(family, keys)  # type: ignore[arg-type]
+
+    store = Telling()
+    urls = [Candidate(f"http://a/{number}", 1) for number in range(10)]
+    frontier, noted = open_frontier(store, directory)
+    frontier.offer(urls, 0.0)
+    for expected in (0, 10, 0):
+        frontier._seen._recent.clear()
+        asked.clear()
+        assert frontier.offer(urls, 0.0) == 0
+        assert len(asked) == expected
+        if expected == 0:  # the first time: then they are forgotten
+            noted.close()
+            frontier, noted = open_frontier(store, directory)
+    assert frontier.stats["known"] == 10
+    noted.close()
