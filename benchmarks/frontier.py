@@ -165,7 +165,6 @@ class Bench:
         self.rules = Rules(self.store, "lycosa")
         self.seen = Seen(self.store)
         self.notes = NoteFiles(self.directory / NOTES)
-        self.notes.open(self.seen.total)
         budget = PageBudget(self.store, 1_000_000_000)
         self.frontier = Frontier(
             self.store,

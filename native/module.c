@@ -78,20 +78,20 @@ static PyObject *read_columns(PyObject *module, PyObject *arguments) {
 }
 
 static PyObject *add_notes(PyObject *module, PyObject *arguments) {
-    PyObject *buffer, *keys, *checks;
+    PyObject *buffer, *urls;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OO!O!:add_notes", &buffer, &PyList_Type, &keys, &PyList_Type, &checks)) return NULL;
-    Py_ssize_t added = notes_add(buffer, keys, checks);
+    if (!PyArg_ParseTuple(arguments, "OO!:add_notes", &buffer, &PyList_Type, &urls)) return NULL;
+    Py_ssize_t added = notes_add(buffer, urls);
     return added < 0 ? NULL : PyLong_FromSsize_t(added);
 }
 
 static PyObject *find_notes(PyObject *module, PyObject *arguments) {
-    PyObject *buffers, *files, *keys, *checks, *places;
+    PyObject *buffers, *files, *urls, *places;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!:find_notes", &PyList_Type, &buffers, &PyList_Type, &files, &PyList_Type,
-                          &keys, &PyList_Type, &checks, &PyList_Type, &places))
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!:find_notes", &PyList_Type, &buffers, &PyList_Type, &files, &PyList_Type,
+                          &urls, &PyList_Type, &places))
         return NULL;
-    return notes_find(buffers, files, keys, checks, places);
+    return notes_find(buffers, files, urls, places);
 }
 
 static PyObject *sweep_notes(PyObject *module, PyObject *arguments) {
@@ -110,8 +110,8 @@ static PyMethodDef FUNCTIONS[] = {
     {"simhash", fingerprint, METH_VARARGS, "The fingerprint of a text; None if it is no text of words."},
     {"add_keys", add_keys, METH_VARARGS, "Add keys to a Bloom filter."},
     {"find_keys", find_keys, METH_VARARGS, "For each key the Bloom filters that have it, as bits of a number."},
-    {"add_notes", add_notes, METH_VARARGS, "Put notes of keys into a buffer; how many were new there."},
-    {"find_notes", find_notes, METH_VARARGS, "For each key whether there is a note of it in buffers or files."},
+    {"add_notes", add_notes, METH_VARARGS, "Put notes of URLs into a buffer; how many were new there."},
+    {"find_notes", find_notes, METH_VARARGS, "For each URL whether there is a note of it in buffers or files."},
     {"sweep_notes", sweep_notes, METH_VARARGS, "Write what a buffer holds for some buckets of a file into them."},
     {"read_columns", read_columns, METH_VARARGS, "The columns of what entries tell; None if one is not as expected."},
     {NULL, NULL, 0, NULL},

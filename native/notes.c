@@ -1,9 +1,9 @@
 /* The notes of `lycosa.backends.notes`: which URLs have rows.
  *
- * A note is 64 bits that depend on the key of a URL, its check and the secret of the file, and is never 0. Its upper half
- * says where it belongs: in which bucket of the file, and about where in the buffer of those that are not there yet. Both
- * are in the same order, so a stretch of buckets is filled from a stretch of the buffer. A bucket that is full takes no
- * more: a note that is missing costs a look at a row. */
+ * A note is 64 bits, the SipHash-1-3 of a URL under the secret of its file, and is never 0. Its upper half says where it
+ * belongs: in which bucket of the file, and about where in the buffer of those that are not there yet. Both are in the
+ * same order, so a stretch of buckets is filled from a stretch of the buffer. A bucket that is full takes no more: a note
+ * that is missing costs a look at a row. */
 #include "notes.h"
 
 #include <errno.h>
@@ -11,13 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST UINT64_C(0xFF51AFD7ED558CCD)
-#define SECOND UINT64_C(0xC4CEB9FE1A85EC53)
-
 enum {
-    KEY_BYTES = 16,
-    CHECK_BYTES = 4,
-    SECRET_WORDS = 3,
+    SECRET_BYTES = 16,
     NOTES = 64, /* in a bucket */
     BUCKET_BYTES = NOTES * 8,
     CHUNK = 128, /* buckets that are read and written at a time */
@@ -25,7 +20,7 @@ enum {
 };
 
 typedef struct {
-    uint64_t words[SECRET_WORDS];
+    uint64_t words[2];
 } Secret;
 
 typedef struct {
@@ -41,25 +36,44 @@ typedef struct {
 } File;
 
 typedef struct {
-    const unsigned char *key, *check;
+    const unsigned char *text; /* NULL: not to be written as UTF-8, and so never noted */
+    size_t size;
 } Url;
 
-static uint64_t read_word(const unsigned char *from, int bytes) {
+static uint64_t read_word(const unsigned char *from, size_t bytes) {
     uint64_t word = 0;
-    for (int at = bytes - 1; at >= 0; at--) word = word << 8 | from[at];
+    for (size_t at = bytes; at-- > 0;) word = word << 8 | from[at];
     return word;
 }
 
-static uint64_t mix(uint64_t word) {
-    word = (word ^ word >> 33) * FIRST;
-    word = (word ^ word >> 33) * SECOND;
-    return word ^ word >> 33;
+static uint64_t turn(uint64_t word, int by) { return word << by | word >> (64 - by); }
+
+static void stir(uint64_t v[4]) {
+    v[0] += v[1], v[1] = turn(v[1], 13) ^ v[0], v[0] = turn(v[0], 32);
+    v[2] += v[3], v[3] = turn(v[3], 16) ^ v[2];
+    v[0] += v[3], v[3] = turn(v[3], 21) ^ v[0];
+    v[2] += v[1], v[1] = turn(v[1], 17) ^ v[2], v[2] = turn(v[2], 32);
+}
+
+/* Aumasson and Bernstein, SipHash: a fast short-input PRF, 2012; one round a word and three at the end. */
+static uint64_t siphash(Url url, const Secret *secret) {
+    uint64_t v[4] = {secret->words[0] ^ UINT64_C(0x736F6D6570736575), secret->words[1] ^ UINT64_C(0x646F72616E646F6D),
+                     secret->words[0] ^ UINT64_C(0x6C7967656E657261), secret->words[1] ^ UINT64_C(0x7465646279746573)};
+    size_t whole = url.size & ~(size_t)7;
+    for (size_t at = 0; at <= whole; at += 8) {
+        uint64_t word = at < whole ? read_word(url.text + at, 8)
+                                   : read_word(url.text + at, url.size - whole) | (uint64_t)url.size << 56;
+        v[3] ^= word;
+        stir(v);
+        v[0] ^= word;
+    }
+    v[2] ^= 0xFF;
+    for (int round = 0; round < 3; round++) stir(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 static uint64_t note_of(Url url, const Secret *secret) {
-    uint64_t host = mix(read_word(url.key, 8) ^ secret->words[0]);
-    uint64_t note = mix((host + read_word(url.key + 8, 8)) ^ secret->words[1]);
-    note = mix(note + mix(read_word(url.check, CHECK_BYTES) ^ secret->words[2]));
+    uint64_t note = siphash(url, secret);
     return note != 0 ? note : 1;
 }
 
@@ -68,11 +82,11 @@ static uint64_t share_of(uint64_t note, uint64_t whole) { return (note >> 32) * 
 /* -- what Python hands over ---------------------------------------------------------------------------------------- */
 
 static int read_secret(PyObject *given, Secret *secret) {
-    if (!PyBytes_Check(given) || PyBytes_GET_SIZE(given) != SECRET_WORDS * 8) {
-        PyErr_SetString(PyExc_ValueError, "a secret has 24 bytes");
+    if (!PyBytes_Check(given) || PyBytes_GET_SIZE(given) != SECRET_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "a secret has 16 bytes");
         return -1;
     }
-    for (int at = 0; at < SECRET_WORDS; at++)
+    for (int at = 0; at < 2; at++)
         secret->words[at] = read_word((const unsigned char *)PyBytes_AS_STRING(given) + 8 * at, 8);
     return 0;
 }
@@ -109,22 +123,16 @@ static int read_file(PyObject *given, File *file) {
     return read_secret(secret, &file->secret);
 }
 
-static int read_url(PyObject *keys, PyObject *checks, Py_ssize_t at, Url *url) {
-    PyObject *key = PyList_GET_ITEM(keys, at), *check = PyList_GET_ITEM(checks, at);
-    if (!PyBytes_Check(key) || PyBytes_GET_SIZE(key) != KEY_BYTES || !PyBytes_Check(check) ||
-        PyBytes_GET_SIZE(check) != CHECK_BYTES) {
-        PyErr_SetString(PyExc_ValueError, "a key has 16 bytes, and a check 4");
+static int read_url(PyObject *given, Url *url) {
+    Py_ssize_t size = 0;
+    if (!PyUnicode_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a URL is a str");
         return -1;
     }
-    url->key = (const unsigned char *)PyBytes_AS_STRING(key);
-    url->check = (const unsigned char *)PyBytes_AS_STRING(check);
-    return 0;
-}
-
-static int same_size(PyObject *some, PyObject *others) {
-    if (PyList_GET_SIZE(some) == PyList_GET_SIZE(others)) return 0;
-    PyErr_SetString(PyExc_ValueError, "every key has a check, and a place if it is looked for");
-    return -1;
+    url->text = (const unsigned char *)PyUnicode_AsUTF8AndSize(given, &size);
+    url->size = (size_t)size;
+    if (url->text == NULL && PyErr_ExceptionMatches(PyExc_UnicodeError)) PyErr_Clear();
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* -- buffers ------------------------------------------------------------------------------------------------------- */
@@ -141,13 +149,14 @@ static int in_buffer(const Buffer *buffer, uint64_t note) {
     return at < buffer->count && buffer->slots[at] == note;
 }
 
-Py_ssize_t notes_add(PyObject *given, PyObject *keys, PyObject *checks) {
+Py_ssize_t notes_add(PyObject *given, PyObject *urls) {
     Buffer buffer;
     Py_ssize_t added = 0;
-    if (read_buffer(given, &buffer) < 0 || same_size(keys, checks) < 0) return -1;
-    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(keys); at++) {
+    if (read_buffer(given, &buffer) < 0) return -1;
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(urls); at++) {
         Url url;
-        if (read_url(keys, checks, at, &url) < 0) return -1;
+        if (read_url(PyList_GET_ITEM(urls, at), &url) < 0) return -1;
+        if (url.text == NULL) continue;
         uint64_t note = note_of(url, &buffer.secret), slot = slot_of(&buffer, note);
         if (slot < buffer.count && buffer.slots[slot] == 0) {
             buffer.slots[slot] = note;
@@ -159,12 +168,11 @@ Py_ssize_t notes_add(PyObject *given, PyObject *keys, PyObject *checks) {
 
 /* -- files --------------------------------------------------------------------------------------------------------- */
 
-/* The first bucket begins where a second would: before it there is what the file says of itself. */
-static off_t offset_of(uint64_t bucket) { return (off_t)((bucket + 1) * BUCKET_BYTES); }
+static off_t offset_of(uint64_t bucket) { return (off_t)(bucket * BUCKET_BYTES); }
 
 static int in_file(const File *file, Url url) {
-    uint64_t bucket[NOTES], note = note_of(url, &file->secret);
     if (file->descriptor < 0) return 0;
+    uint64_t bucket[NOTES], note = note_of(url, &file->secret);
     ssize_t got = pread(file->descriptor, bucket, BUCKET_BYTES, offset_of(share_of(note, file->buckets)));
     if (got != BUCKET_BYTES) return 0;
     int found = 0;
@@ -180,6 +188,7 @@ typedef struct {
 } Shelf;
 
 static int is_noted(const Shelf *shelf, Url url, uint64_t places) {
+    if (url.text == NULL) return 0;
     for (Py_ssize_t at = 0; at < shelf->many_buffers; at++)
         if (in_buffer(shelf->buffers + at, note_of(url, &shelf->buffers[at].secret))) return 1;
     for (Py_ssize_t at = 0; at < shelf->many_files; at++)
@@ -195,12 +204,12 @@ static int read_shelf(PyObject *buffers, PyObject *files, Shelf *shelf) {
     return 0;
 }
 
-static PyObject *find_all(const Shelf *shelf, PyObject *keys, PyObject *checks, PyObject *places) {
-    PyObject *found = PyList_New(PyList_GET_SIZE(keys));
-    for (Py_ssize_t at = 0; found != NULL && at < PyList_GET_SIZE(keys); at++) {
+static PyObject *find_all(const Shelf *shelf, PyObject *urls, PyObject *places) {
+    PyObject *found = PyList_New(PyList_GET_SIZE(urls));
+    for (Py_ssize_t at = 0; found != NULL && at < PyList_GET_SIZE(urls); at++) {
         Url url;
         uint64_t place = PyLong_AsUnsignedLongLongMask(PyList_GET_ITEM(places, at));
-        if (PyErr_Occurred() || read_url(keys, checks, at, &url) < 0) {
+        if (PyErr_Occurred() || read_url(PyList_GET_ITEM(urls, at), &url) < 0) {
             Py_CLEAR(found);
         } else {
             PyObject *answer = is_noted(shelf, url, place) ? Py_True : Py_False;
@@ -211,15 +220,17 @@ static PyObject *find_all(const Shelf *shelf, PyObject *keys, PyObject *checks, 
     return found;
 }
 
-PyObject *notes_find(PyObject *buffers, PyObject *files, PyObject *keys, PyObject *checks, PyObject *places) {
+PyObject *notes_find(PyObject *buffers, PyObject *files, PyObject *urls, PyObject *places) {
     Shelf shelf = {NULL, PyList_GET_SIZE(buffers), NULL, PyList_GET_SIZE(files)};
     PyObject *found = NULL;
-    if (shelf.many_files > PLACES) shelf.many_files = PLACES;
-    if (same_size(keys, checks) < 0 || same_size(keys, places) < 0) return NULL;
+    if (PyList_GET_SIZE(urls) != PyList_GET_SIZE(places) || shelf.many_files > PLACES) {
+        PyErr_SetString(PyExc_ValueError, "every URL has its places, and there are 64 at most");
+        return NULL;
+    }
     shelf.buffers = PyMem_New(Buffer, shelf.many_buffers + 1);
     shelf.files = PyMem_New(File, shelf.many_files + 1);
     if (shelf.buffers == NULL || shelf.files == NULL) PyErr_NoMemory();
-    else if (read_shelf(buffers, files, &shelf) == 0) found = find_all(&shelf, keys, checks, places);
+    else if (read_shelf(buffers, files, &shelf) == 0) found = find_all(&shelf, urls, places);
     PyMem_Free(shelf.buffers);
     PyMem_Free(shelf.files);
     return found;

@@ -104,15 +104,20 @@ class Place(NamedTuple):
 class Notes(Protocol):
     """Remembers which URLs have rows, as well as it can: what it does not know, the rows tell."""
 
-    def find(self, keys: list[bytes], checks: list[bytes], places: list[int]) -> list[bool]:
-        """Which of the URLs surely have a row. The bits of `places` are the filters that perhaps have their keys."""
+    def open(self, total: int, epoch: bytes) -> bytes:
+        """Use what is there, if it is of this `epoch`; the one that begins now, for the store to remember.
+
+        `total` is how many keys the store has in all its filters.
+        """
         ...
 
-    def add(self, keys: list[bytes], checks: list[bytes], place: Place, total: int) -> None:
-        """Note URLs whose rows are written. `place` is the newest filter, `total` how many keys there are in all."""
+    def find(self, urls: list[str], places: list[int]) -> list[bool]:
+        """Which of them surely have a row. The bits of `places` are the filters that perhaps have their keys."""
         ...
 
-    def close(self) -> None: ...
+    def add(self, urls: list[str], place: Place, total: int) -> None:
+        """Note URLs whose rows are written. `place` is the newest filter."""
+        ...
 
 
 class Tables(Protocol):

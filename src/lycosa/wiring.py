@@ -128,7 +128,6 @@ class Crawl:
             self._store, float(settings.polite.delay), self._own, Hours(settings.polite.hours), self.clock.now
         )
         seen, shares = Seen(self._store), company.shares if company is not None else None
-        self._notes.open(seen.total)
         self.frontier = Frontier(
             self._store,
             self.rules,

@@ -20,7 +20,7 @@ from itertools import islice
 import msgspec
 
 from lycosa.crawl.budget import WAIT, PageBudget
-from lycosa.crawl.known import Entry, Known, Offered
+from lycosa.crawl.known import Entry, Known, Offered, name_of
 from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.line import Active, Line, Turns
 from lycosa.crawl.outbox import Away, Outbox
@@ -116,7 +116,7 @@ class Frontier:
         fresh, crowded = Offered(), list[tuple[bytes, Entry]]()
         outbox = self._outbox
         for candidate in candidates:
-            name = candidate.url if not candidate.purpose else f"{candidate.url}\n{candidate.purpose}"
+            name = name_of(candidate)
             if candidate.kind == "robots" or not self._seen.was_met_lately(name):
                 self._seen.remember(name)
                 host, rest = cut(candidate.url)
@@ -161,7 +161,7 @@ class Frontier:
             candidate.purpose,
         )
         if candidate.kind == "page":
-            self._known.note(key, candidate.url)
+            self._known.note(candidate.url)
         self._enqueue(key, row, host, hosts, changes)
 
     def _enqueue(self, key: bytes, row: UrlRow, host: str, hosts: dict[bytes, HostRow], changes: list[Change]) -> None:

@@ -29,6 +29,7 @@ _ABOUT = b"blocks"  # the capacity of the first filter; what is here can be trus
 _SAVED = 2  # bytes of the filters that are written for each byte of the log
 _CLEARED = 4  # entries of the log that are no longer needed, for each that is added
 _CHUNK = 10_000
+EPOCH = b"noted"  # the row of `meta` by which a store and its notes know each other
 _each_key = struct.Struct(f"{KEY_BYTES}s").iter_unpack
 
 
@@ -46,7 +47,10 @@ def added_to_log(store: Store, keys: Sequence[bytes]) -> list[Change]:
     entry = int.from_bytes(head[8:], "big") if head else 0
     for key, _ in store.scan("seen", b"keys" + name, b"keys" + name + b"\xff" * 9):
         entry = max(entry, int.from_bytes(key[-8:], "big") + 1)
-    return [("seen", b"keys" + name + entry.to_bytes(8, "big"), b"".join(keys))]
+    changes: list[Change] = [("seen", b"keys" + name + entry.to_bytes(8, "big"), b"".join(keys))]
+    if store.get("meta", b"state") == b"running":  # it was cut off: who opens it next could not tell by the total
+        changes.append(("meta", EPOCH, None))
+    return changes
 
 
 class _Filter:
@@ -161,6 +165,7 @@ class Seen:
 
     def _rebuild(self) -> None:
         """Make the filters from the rows: none in a new store, all of them in one without filters that we can read."""
+        self._store.write([("meta", EPOCH, None)])  # notes are in the places of the filters that were
         while old := [key for key, _ in itertools.islice(self._store.scan("seen"), _CHUNK)]:
             self._store.write([("seen", key, None) for key in old])
         self._begin()

@@ -36,11 +36,6 @@ def half_key(text: str) -> bytes:
     return xxh3_64_digest(text.encode("utf-8", "surrogatepass"))
 
 
-def check_of(url: str) -> bytes:
-    """Four bytes of another hash: with its key they tell a URL from all others."""
-    return xxh3_64_digest(url.encode("utf-8", "surrogatepass"), seed=1)[:4]
-
-
 def owner_of(key: int, owners: int) -> int:
     """Which of `owners` equal ranges holds the key: the one rule by which hosts are dealt out everywhere."""
     return key * owners >> 64
