@@ -1,4 +1,4 @@
-/* `lycosa.native`: hot paths in C, each with the same result as its twin in Python. */
+/* `lycosa.native`: hot paths in C. What they do is done without them too, only slower. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -118,7 +118,7 @@ static PyMethodDef FUNCTIONS[] = {
 };
 
 static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, "native", "Hot paths in C, each with a twin in Python.", -1, FUNCTIONS, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "native", "Hot paths in C.", -1, FUNCTIONS, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit_native(void) {

@@ -1,4 +1,4 @@
-"""Hot paths in C, each with a twin in Python. The module is missing where no compiler was found: see ADR 0010."""
+"""Hot paths in C. The module is missing where no compiler was found: see ADR 0010."""
 
 from collections.abc import Callable
 
