@@ -24,7 +24,7 @@ from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.lease import Candidate
 from lycosa.crawl.rows import UrlRow, unpack
 from lycosa.crawl.rules import Rules
-from lycosa.crawl.seen import Seen
+from lycosa.crawl.seen import EPOCH, Seen, added_to_log
 from lycosa.ports import Place
 
 is_compiled = pytest.mark.skipif(notes.native is None, reason="lycosa.native was not compiled here")
@@ -485,3 +485,28 @@ def test_known_urls_are_told_by_notes_without_their_rows_and_noted_again_if_they
             frontier, noted = open_frontier(store, directory)
     assert frontier.stats["known"] == 10
     noted.close()
+
+
+@is_compiled
+@pytest.mark.parametrize(("state", "is_kept"), [(b"stopped", True), (b"running", False)])
+def test_a_store_that_was_cut_off_and_added_to_since_trusts_its_notes_no_more(
+    directory: Path, state: bytes, is_kept: bool
+) -> None:
+    store = MemoryStore()
+    _, noted = open_frontier(store, directory)
+    noted.close()
+    store.write([("meta", b"state", state)])
+    store.write(added_to_log(store, [b"k" * 16]))
+    assert (store.get("meta", EPOCH) is not None) == is_kept
+
+
+@is_compiled
+def test_filters_that_are_made_anew_have_no_notes(directory: Path) -> None:
+    store = MemoryStore()
+    frontier, noted = open_frontier(store, directory)
+    frontier.offer([Candidate(f"http://a/{number}", 1) for number in range(10)], 0.0)
+    noted.close()
+    store.write([("seen", key, None) for key, _ in list(store.scan("seen"))])
+    assert store.get("meta", EPOCH) is not None
+    assert Seen(store, first_capacity=40).total == 10
+    assert store.get("meta", EPOCH) is None

@@ -1,4 +1,4 @@
-"""Notes of the URLs that have rows: a look at one costs a microsecond, at a row among millions ten.
+"""Notes of the URLs that have rows: a look at one costs one or two microseconds, at a row four to ten.
 
 They are a memory, not a record. A note that is missing costs a look at the row; so a note may be dropped whenever that
 is simpler, and a directory without notes works. But a note of a URL that has no row would hide the URL for ever. So:
