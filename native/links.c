@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum { LONGEST_URL = 1000 };     /* `_LONGEST_AUTHORITY` in Python: longer ones have rules of their own */
-enum { LONGEST_KNOWN = 300 };    /* the same in Python */
 enum { LONGEST_PARAMETER = 19 }; /* no `_TOKEN` of a session is as short */
 
 typedef unsigned char Byte;
@@ -192,19 +191,15 @@ static PyObject *recall(PyObject *known, PyObject *target) {
 
 /* The normal form of a link without its fragment; None if it has none; NULL on an error.
  *
- * Simple links are remembered too if they mean the same on other pages. To join them again takes no longer, but a URL
- * that is the same object as last time is found faster wherever it is looked for. */
+ * Simple links are made again on every page. To remember them would take more time where a site has many pages: their
+ * number has no bounds, and what is remembered among many is far away in memory. */
 static PyObject *form_of(const Reader *r, PyObject *target) {
-    Py_ssize_t size = PyUnicode_GET_LENGTH(target);
-    Py_UCS4 first = size > 0 ? PyUnicode_READ_CHAR(target, 0) : 0;
-    PyObject *known = first == '/' ? r->links->rooted : first == 'h' ? r->links->whole : NULL;
-    PyObject *url = known != NULL ? recall(known, target) : NULL;
+    PyObject *url = simple_form(r, target);
     if (url != NULL || PyErr_Occurred()) return url;
-    url = simple_form(r, target);
-    if (url != NULL && size < LONGEST_KNOWN && (first == '/' || url == target)) {
-        if (PyDict_SetItem(known, target, url) < 0) Py_CLEAR(url);
-    }
-    if (url == NULL && !PyErr_Occurred()) url = recall(r->forms, target);
+    Py_UCS4 first = PyUnicode_GET_LENGTH(target) > 0 ? PyUnicode_READ_CHAR(target, 0) : 0;
+    PyObject *known = first == '/' ? r->links->rooted : first == 'h' ? r->links->whole : r->forms;
+    url = recall(known, target);
+    if (url == NULL && known != r->forms && !PyErr_Occurred()) url = recall(r->forms, target);
     if (url != NULL || PyErr_Occurred()) return url;
     url = PyObject_CallFunctionObjArgs(r->links->learn, r->links->base, target, NULL);
     if (url != NULL && PyDict_SetItem(r->forms, target, url) < 0) Py_CLEAR(url);

@@ -7,6 +7,7 @@
 #include "links.h"
 #include "notes.h"
 #include "page.h"
+#include "recent.h"
 #include "simhash.h"
 #include "tags.h"
 
@@ -103,6 +104,24 @@ static PyObject *sweep_notes(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+typedef PyObject *(*Looking)(PyObject *table, PyObject *secret, PyObject *texts);
+
+static PyObject *look_with(Looking looking, PyObject *arguments) {
+    PyObject *table, *secret, *texts;
+    if (!PyArg_ParseTuple(arguments, "OOO!", &table, &secret, &PyList_Type, &texts)) return NULL;
+    return looking(table, secret, texts);
+}
+
+static PyObject *meet(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return look_with(recent_meet, arguments);
+}
+
+static PyObject *unmet(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return look_with(recent_unmet, arguments);
+}
+
 static PyMethodDef FUNCTIONS[] = {
     {"read_page", read_page, METH_VARARGS, "What a plain page holds, and its main text; None if the page is not plain."},
     {"read_words", read_words, METH_VARARGS, "All the text of a plain page, whole and in blocks; None if it is not plain."},
@@ -113,6 +132,8 @@ static PyMethodDef FUNCTIONS[] = {
     {"add_notes", add_notes, METH_VARARGS, "Put notes of URLs into a buffer; how many were new there."},
     {"find_notes", find_notes, METH_VARARGS, "For each URL whether there is a note of it in buffers or files."},
     {"sweep_notes", sweep_notes, METH_VARARGS, "Write what a buffer holds for some buckets of a file into them."},
+    {"meet", meet, METH_VARARGS, "For each text whether it was met lately; all of them are, from now on."},
+    {"unmet", unmet, METH_VARARGS, "Those of these texts that were not met lately."},
     {"read_columns", read_columns, METH_VARARGS, "The columns of what entries tell; None if one is not as expected."},
     {NULL, NULL, 0, NULL},
 };

@@ -5,6 +5,7 @@
  * same order, so a stretch of buckets is filled from a stretch of the buffer. A bucket that is full takes no more: a note
  * that is missing costs a look at a row. */
 #include "notes.h"
+#include "siphash.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -12,16 +13,11 @@
 #include <unistd.h>
 
 enum {
-    SECRET_BYTES = 16,
     NOTES = 64, /* in a bucket */
     BUCKET_BYTES = NOTES * 8,
     CHUNK = 128, /* buckets that are read and written at a time */
     PLACES = 64
 };
-
-typedef struct {
-    uint64_t words[2];
-} Secret;
 
 typedef struct {
     uint64_t *slots; /* 0 where there is no note */
@@ -35,61 +31,9 @@ typedef struct {
     Secret secret;
 } File;
 
-typedef struct {
-    const unsigned char *text; /* NULL: not to be written as UTF-8, and so never noted */
-    size_t size;
-} Url;
-
-static uint64_t read_word(const unsigned char *from, size_t bytes) {
-    uint64_t word = 0;
-    for (size_t at = bytes; at-- > 0;) word = word << 8 | from[at];
-    return word;
-}
-
-static uint64_t turn(uint64_t word, int by) { return word << by | word >> (64 - by); }
-
-static void stir(uint64_t v[4]) {
-    v[0] += v[1], v[1] = turn(v[1], 13) ^ v[0], v[0] = turn(v[0], 32);
-    v[2] += v[3], v[3] = turn(v[3], 16) ^ v[2];
-    v[0] += v[3], v[3] = turn(v[3], 21) ^ v[0];
-    v[2] += v[1], v[1] = turn(v[1], 17) ^ v[2], v[2] = turn(v[2], 32);
-}
-
-/* Aumasson and Bernstein, SipHash: a fast short-input PRF, 2012; one round a word and three at the end. */
-static uint64_t siphash(Url url, const Secret *secret) {
-    uint64_t v[4] = {secret->words[0] ^ UINT64_C(0x736F6D6570736575), secret->words[1] ^ UINT64_C(0x646F72616E646F6D),
-                     secret->words[0] ^ UINT64_C(0x6C7967656E657261), secret->words[1] ^ UINT64_C(0x7465646279746573)};
-    size_t whole = url.size & ~(size_t)7;
-    for (size_t at = 0; at <= whole; at += 8) {
-        uint64_t word = at < whole ? read_word(url.text + at, 8)
-                                   : read_word(url.text + at, url.size - whole) | (uint64_t)url.size << 56;
-        v[3] ^= word;
-        stir(v);
-        v[0] ^= word;
-    }
-    v[2] ^= 0xFF;
-    for (int round = 0; round < 3; round++) stir(v);
-    return v[0] ^ v[1] ^ v[2] ^ v[3];
-}
-
-static uint64_t note_of(Url url, const Secret *secret) {
-    uint64_t note = siphash(url, secret);
-    return note != 0 ? note : 1;
-}
-
 static uint64_t share_of(uint64_t note, uint64_t whole) { return (note >> 32) * whole >> 32; }
 
 /* -- what Python hands over ---------------------------------------------------------------------------------------- */
-
-static int read_secret(PyObject *given, Secret *secret) {
-    if (!PyBytes_Check(given) || PyBytes_GET_SIZE(given) != SECRET_BYTES) {
-        PyErr_SetString(PyExc_ValueError, "a secret has 16 bytes");
-        return -1;
-    }
-    for (int at = 0; at < 2; at++)
-        secret->words[at] = read_word((const unsigned char *)PyBytes_AS_STRING(given) + 8 * at, 8);
-    return 0;
-}
 
 /* (slots: bytearray, secret: bytes) */
 static int read_buffer(PyObject *given, Buffer *buffer) {
@@ -104,7 +48,7 @@ static int read_buffer(PyObject *given, Buffer *buffer) {
     }
     buffer->slots = (uint64_t *)(void *)PyByteArray_AS_STRING(slots);
     buffer->count = (uint64_t)(PyByteArray_GET_SIZE(slots) / 8);
-    return read_secret(secret, &buffer->secret);
+    return secret_read(secret, &buffer->secret);
 }
 
 /* (descriptor: int, buckets: int, secret: bytes) */
@@ -120,19 +64,7 @@ static int read_file(PyObject *given, File *file) {
         return -1;
     }
     file->buckets = buckets;
-    return read_secret(secret, &file->secret);
-}
-
-static int read_url(PyObject *given, Url *url) {
-    Py_ssize_t size = 0;
-    if (!PyUnicode_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "a URL is a str");
-        return -1;
-    }
-    url->text = (const unsigned char *)PyUnicode_AsUTF8AndSize(given, &size);
-    url->size = (size_t)size;
-    if (url->text == NULL && PyErr_ExceptionMatches(PyExc_UnicodeError)) PyErr_Clear();
-    return PyErr_Occurred() ? -1 : 0;
+    return secret_read(secret, &file->secret);
 }
 
 /* -- buffers ------------------------------------------------------------------------------------------------------- */
@@ -154,10 +86,10 @@ Py_ssize_t notes_add(PyObject *given, PyObject *urls) {
     Py_ssize_t added = 0;
     if (read_buffer(given, &buffer) < 0) return -1;
     for (Py_ssize_t at = 0; at < PyList_GET_SIZE(urls); at++) {
-        Url url;
-        if (read_url(PyList_GET_ITEM(urls, at), &url) < 0) return -1;
+        Text url;
+        if (text_read(PyList_GET_ITEM(urls, at), &url) < 0) return -1;
         if (url.text == NULL) continue;
-        uint64_t note = note_of(url, &buffer.secret), slot = slot_of(&buffer, note);
+        uint64_t note = siphash(url, &buffer.secret), slot = slot_of(&buffer, note);
         if (slot < buffer.count && buffer.slots[slot] == 0) {
             buffer.slots[slot] = note;
             added++;
@@ -170,9 +102,9 @@ Py_ssize_t notes_add(PyObject *given, PyObject *urls) {
 
 static off_t offset_of(uint64_t bucket) { return (off_t)(bucket * BUCKET_BYTES); }
 
-static int in_file(const File *file, Url url) {
+static int in_file(const File *file, Text url) {
     if (file->descriptor < 0) return 0;
-    uint64_t bucket[NOTES], note = note_of(url, &file->secret);
+    uint64_t bucket[NOTES], note = siphash(url, &file->secret);
     ssize_t got = pread(file->descriptor, bucket, BUCKET_BYTES, offset_of(share_of(note, file->buckets)));
     if (got != BUCKET_BYTES) return 0;
     int found = 0;
@@ -187,10 +119,10 @@ typedef struct {
     Py_ssize_t many_files;
 } Shelf;
 
-static int is_noted(const Shelf *shelf, Url url, uint64_t places) {
+static int is_noted(const Shelf *shelf, Text url, uint64_t places) {
     if (url.text == NULL) return 0;
     for (Py_ssize_t at = 0; at < shelf->many_buffers; at++)
-        if (in_buffer(shelf->buffers + at, note_of(url, &shelf->buffers[at].secret))) return 1;
+        if (in_buffer(shelf->buffers + at, siphash(url, &shelf->buffers[at].secret))) return 1;
     for (Py_ssize_t at = 0; at < shelf->many_files; at++)
         if ((places >> at & 1 || at + 1 == shelf->many_files) && in_file(shelf->files + at, url)) return 1;
     return 0;
@@ -207,9 +139,9 @@ static int read_shelf(PyObject *buffers, PyObject *files, Shelf *shelf) {
 static PyObject *find_all(const Shelf *shelf, PyObject *urls, PyObject *places) {
     PyObject *found = PyList_New(PyList_GET_SIZE(urls));
     for (Py_ssize_t at = 0; found != NULL && at < PyList_GET_SIZE(urls); at++) {
-        Url url;
+        Text url;
         uint64_t place = PyLong_AsUnsignedLongLongMask(PyList_GET_ITEM(places, at));
-        if (PyErr_Occurred() || read_url(PyList_GET_ITEM(urls, at), &url) < 0) {
+        if (PyErr_Occurred() || text_read(PyList_GET_ITEM(urls, at), &url) < 0) {
             Py_CLEAR(found);
         } else {
             PyObject *answer = is_noted(shelf, url, place) ? Py_True : Py_False;

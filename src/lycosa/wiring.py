@@ -260,7 +260,7 @@ class Crawl:
             scope.join(key.removeprefix(JOINED).decode())
         traps = TrapRules(limits.max_length, limits.max_segments, limits.max_repeats, limits.max_parameters)
         year = datetime.datetime.now(datetime.UTC).year
-        return Judges(self.settings.agent.name, normal, scope, traps, Patterns(), year, seen.not_met_lately)
+        return Judges(self.settings.agent.name, normal, scope, traps, Patterns(), year, seen.recent.unmet)
 
     @property
     def stats(self) -> Counter[str]:

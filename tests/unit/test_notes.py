@@ -455,9 +455,9 @@ def test_a_url_whose_row_could_not_be_written_is_not_noted(directory: Path) -> N
     with pytest.raises(OSError, match="full"):
         frontier.offer(urls, 0.0)
     store.is_refusing = False
-    frontier._seen._recent.clear()  # they were met lately: another day they are not
+    frontier._seen.recent.clear()  # they were met lately: another day they are not
     assert frontier.offer(urls[5:], 0.0) == 5
-    frontier._seen._recent.clear()
+    frontier._seen.recent.clear()
     assert frontier.offer(urls, 0.0) == 5
     noted.close()
 
@@ -476,7 +476,7 @@ def test_known_urls_are_told_by_notes_without_their_rows_and_noted_again_if_they
     frontier, noted = open_frontier(store, directory)
     frontier.offer(urls, 0.0)
     for expected in (0, 10, 0):
-        frontier._seen._recent.clear()
+        frontier._seen.recent.clear()
         asked.clear()
         assert frontier.offer(urls, 0.0) == 0
         assert len(asked) == expected

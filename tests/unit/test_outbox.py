@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from lycosa.backends.memory import MemoryStore
+from lycosa.crawl.budget import PageBudget
+from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.lease import JOINED, Candidate, RobotsAnswer
 from lycosa.crawl.messages import Links, Lost
 from lycosa.crawl.outbox import Outbox, read_parcel
+from lycosa.crawl.rules import Rules
+from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key, owner_of
 from lycosa.web.url import cut
 
@@ -85,13 +89,14 @@ def test_more_parcels_than_memory_holds_are_read_from_disk_in_order() -> None:
 
 
 def test_a_url_that_was_sent_lately_is_not_sent_again_but_rules_are() -> None:
-    outbox = Outbox(MemoryStore(), 0, SHARDS)
-    url = f"http://{host_of_shard(1)}/popular"
-    assert len(outbox.route([away(url)], [])) == 1
-    assert outbox.route([away(url)], []) == []
-    rules = away(f"http://{host_of_shard(1)}/robots.txt", kind="robots", purpose="http://a.example")
-    assert len(outbox.route([rules], [])) == 1
-    assert len(outbox.route([rules], [])) == 1
+    store = MemoryStore()
+    outbox, seen, rules = Outbox(store, 0, SHARDS), Seen(store), Rules(store, "lycosa")
+    frontier = Frontier(store, rules, seen, PageBudget(store, 10), capacity=1, delay_of=lambda _: 1.0, outbox=outbox)
+    page = away(f"http://{host_of_shard(1)}/popular")[1]
+    asked = away(f"http://{host_of_shard(1)}/robots.txt", kind="robots", purpose="http://a.example")[1]
+    for _ in range(2):
+        assert frontier.offer([page, asked], 0.0) == 0  # none of it is queued here
+    assert urls_in(outbox.take(1)) == [page.url, asked.url, asked.url]
 
 
 def test_rows_of_other_ranges_travel_and_hosts_that_join_are_told_to_all() -> None:

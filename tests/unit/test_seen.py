@@ -145,18 +145,6 @@ def test_an_audit_finds_rows_that_the_filter_denies(store: MemoryStore) -> None:
     assert audit.missed == pytest.approx(audit.checked / 2, rel=0.2)
 
 
-def test_what_was_met_lately_is_known_without_a_look_and_forgotten_in_time(store: MemoryStore) -> None:
-    seen = Seen(store, recent=100)
-    seen.remember("http://often/")
-    for number in range(500):
-        seen.remember(f"http://a/{number}")
-        assert seen.was_met_lately(f"http://a/{number}")
-        assert seen.was_met_lately("http://often/")
-    assert not seen.was_met_lately("http://a/0")
-    assert seen.not_met_lately(["http://a/0", "http://a/499", "http://often/", "http://a/0"]) == {"http://a/0"}
-    assert sum(seen.was_met_lately(f"http://a/{number}") for number in range(500)) <= 100
-
-
 class Restarts(RuleBasedStateMachine):
     """Any order of adding and dying: what has a row is known."""
 

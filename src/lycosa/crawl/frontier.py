@@ -115,19 +115,19 @@ class Frontier:
         """Queue what is new and ours; how much that is. What belongs to other shards is put `away`."""
         fresh, crowded = Offered(), list[tuple[bytes, Entry]]()
         outbox = self._outbox
-        for candidate in candidates:
-            name = name_of(candidate)
-            if candidate.kind == "robots" or not self._seen.was_met_lately(name):
-                self._seen.remember(name)
-                host, rest = cut(candidate.url)
-                key = url_key(host, rest + name[len(candidate.url) :] if candidate.purpose else rest)
-                if outbox is not None and not outbox.is_own(key):
-                    away.append((key, candidate))
-                    continue
-                if key in fresh and fresh[key][0].url != candidate.url:
-                    crowded.append((key, (candidate, host)))
-                else:
-                    fresh[key] = (candidate, host)
+        candidates = list(candidates)
+        names = [name_of(candidate) for candidate in candidates]
+        for candidate, name, is_met in zip(candidates, names, self._seen.recent.meet(names), strict=True):
+            if is_met and candidate.kind != "robots":
+                continue
+            host, rest = cut(candidate.url)
+            key = url_key(host, rest + name[len(candidate.url) :] if candidate.purpose else rest)
+            if outbox is not None and not outbox.is_own(key):
+                away.append((key, candidate))
+            elif key in fresh and fresh[key][0].url != candidate.url:
+                crowded.append((key, (candidate, host)))
+            else:
+                fresh[key] = (candidate, host)
         new = self._known.without_row(fresh, crowded)
         hosts = self._hosts({key[:8]: host for key, (_, host) in new.items()})
         for key, (candidate, host) in new.items():

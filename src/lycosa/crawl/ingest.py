@@ -72,7 +72,7 @@ class Judges(msgspec.Struct, frozen=True):
     traps: TrapRules
     patterns: Patterns
     year: int
-    not_met_lately: Callable[[Iterable[str]], set[str]]  # the others were judged and queued already
+    unmet: Callable[[Iterable[str]], set[str]]  # the others were judged and queued already
 
 
 class Known(msgspec.Struct):
@@ -264,7 +264,7 @@ class Ingest:
         if not said:
             return [], []
         forms = self._judges.normal.links(base, [link.href for link in said])
-        new, depth, form_of = self._judges.not_met_lately(forms.values()), row.depth + 1, forms.get
+        new, depth, form_of = self._judges.unmet(forms.values()), row.depth + 1, forms.get
         verdicts: dict[str, str | None] = {}  # of those that are new
         found: list[Candidate] = []
         links: list[LinkFound] = []

@@ -106,38 +106,14 @@ class _Pile:
         self._fresh.clear()
 
 
-class _Recent:
-    """Keys that were met lately: two generations, of which the older is dropped whole."""
-
-    def __init__(self, size: int) -> None:
-        self._generation = max(1, size // 2)
-        self._new: set[bytes] = set()
-        self._old: set[bytes] = set()
-
-    def meet(self, key: bytes) -> bool:
-        """Was it met before? It is, from now on."""
-        if key in self._new:
-            return True
-        self._new.add(key)
-        was_met = key in self._old
-        if len(self._new) >= self._generation:
-            self._new, self._old = set(), self._new
-        return was_met
-
-    def forget(self) -> None:
-        self._new.clear()
-        self._old.clear()
-
-
 class Outbox:
     """Of shard `own` among so many `shards`."""
 
-    def __init__(self, store: Store, own: int, shards: int, *, recent: int = 200_000) -> None:
+    def __init__(self, store: Store, own: int, shards: int) -> None:
         self._store = store
         self._own = own
         self._shards = shards
         self._piles = {shard: _Pile(store, shard) for shard in range(shards) if shard != own}
-        self._recent = _Recent(recent)
         first, end = ranges(shards)[own].bounds()
         self._first, self._end = first, end or b"\xff" * 17
         self.on_claim: Callable[[bytes], None] = lambda _: None  # told of claims of our own range, before they hold
@@ -164,9 +140,8 @@ class Outbox:
         """The changes of a settlement that stay here, and as parcels what it has for others."""
         parcels: dict[int, Parcel] = {}
         for key, candidate in away:
-            if candidate.kind == "robots" or not self._recent.meet(key):
-                owner = int.from_bytes(key[:8], "big") * self._shards >> 64
-                self._parcel(parcels, owner).urls.append(candidate)
+            owner = int.from_bytes(key[:8], "big") * self._shards >> 64
+            self._parcel(parcels, owner).urls.append(candidate)
         kept = self._keep_own(changes, parcels)
         for answer in answers:
             self._parcel(parcels, self._owner(host_of(f"{answer.origin}/"))).answers.append(answer)

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lycosa.kit.bloom import add_keys, bits_of_next, capacity_of_next, find_keys, make_bloom
 from lycosa.kit.keys import KEY_BYTES
+from lycosa.kit.recent import Recent
 from lycosa.ports import Change, Place, Store
 
 _FIRST_CAPACITY = 1_000_000
@@ -101,15 +102,13 @@ class Seen:
     def __init__(
         self,
         store: Store,
-        recent: int = 250_000,
+        recent: int = 500_000,
         first_capacity: int = _FIRST_CAPACITY,
         segment_bytes: int = _SEGMENT_BYTES,
     ) -> None:
         self._store = store
         self._segment_bytes = segment_bytes
-        self._recent: dict[str, None] = {}  # two generations: the older is dropped whole
-        self._less_recent: dict[str, None] = {}
-        self._generation = max(1, recent // 2)
+        self.recent = Recent(recent)  # URLs that were judged and queued already
         about = store.get("seen", _ABOUT)
         self._first_capacity = int(about) if about else first_capacity
         self._is_new = about is None
@@ -187,24 +186,6 @@ class Seen:
         self._store.write([self._about()])
 
     # -- asking --------------------------------------------------------------------------------------------------------
-
-    def was_met_lately(self, url: str) -> bool:
-        if url in self._recent:
-            return True
-        if url in self._less_recent:
-            self.remember(url)
-            return True
-        return False
-
-    def not_met_lately(self, urls: Iterable[str]) -> set[str]:
-        """The same for all links of a page. Most were met very lately."""
-        recent = self._recent
-        return {url for url in urls if url not in recent and not self.was_met_lately(url)}
-
-    def remember(self, url: str) -> None:
-        self._recent[url] = None
-        if len(self._recent) >= self._generation:
-            self._recent, self._less_recent = {}, self._recent
 
     def places(self, keys: Sequence[bytes]) -> list[int]:
         """For each the filters that perhaps have it, as bits of a number; 0 for those that are certainly new."""
