@@ -10,8 +10,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.samples import Sample, samples, words
 from benchmarks.timing import Row, show, take_turns
+from lycosa.backends.allocation import prepare_memory
 from lycosa.backends.parquet import ParquetTables
-from lycosa.backends.system import keep_freed_memory
 from lycosa.crawl.feed import PageRow, RequestRow, Shaping
 from lycosa.kit.simhash import simhash
 from lycosa.web.charset import Charset
@@ -134,7 +134,7 @@ def hostile() -> list[Row]:
 
 
 def main(files: list[str]) -> int:
-    keep_freed_memory()  # as a crawl does; else a parse costs now this and now half as much again
+    prepare_memory()  # as a crawl does; else a parse costs now this and now half as much again
     rows: list[Row] = []
     for sample in samples(files):
         rows += extraction(sample) + urls(sample)

@@ -17,9 +17,10 @@ from collections.abc import Awaitable, Callable
 import uvloop
 
 from benchmarks.timing import Row, show
+from lycosa.backends.allocation import prepare_memory
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher
-from lycosa.backends.system import SystemClock, keep_freed_memory
+from lycosa.backends.system import SystemClock
 from lycosa.config import Fetch
 from lycosa.model import Ask
 from lycosa.web.addresses import OwnHosts
@@ -65,7 +66,7 @@ async def spend(ask: Callable[[], Awaitable[object]]) -> float:
 
 
 async def measure(address: str, port: int) -> list[Row]:
-    keep_freed_memory()
+    prepare_memory()
     clock, url = SystemClock(), f"http://{address}:{port}/"
     resolver = Resolver(now=clock.now)
     fetcher = CurlFetcher(

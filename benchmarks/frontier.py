@@ -30,10 +30,10 @@ import numpy as np
 
 from benchmarks.curve import Line, draw
 from benchmarks.timing import Row, show
+from lycosa.backends.allocation import prepare_memory
 from lycosa.backends.layout import NOTES
 from lycosa.backends.notes import NoteFiles
 from lycosa.backends.rocks import RocksStore
-from lycosa.backends.system import keep_freed_memory
 from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.lease import Candidate, Effect, Lease
@@ -327,7 +327,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, help="write the figures here")
     parser.add_argument("--svg", type=Path, help="draw the curve here")
     given = parser.parse_args(arguments)
-    keep_freed_memory()  # as a crawl does
+    prepare_memory()  # as a crawl does
     directory = given.keep or Path(tempfile.mkdtemp(prefix="lycosa-frontier-", dir=given.dir))
     try:
         bench = Bench(directory / "store", given.hosts, given.cycles)

@@ -4,6 +4,7 @@
 
 #include "bloom.h"
 #include "columns.h"
+#include "large_pages.h"
 #include "links.h"
 #include "notes.h"
 #include "page.h"
@@ -122,6 +123,13 @@ static PyObject *unmet(PyObject *module, PyObject *arguments) {
     return look_with(recent_unmet, arguments);
 }
 
+static PyObject *use_large_pages(PyObject *module, PyObject *nothing) {
+    (void)module;
+    (void)nothing;
+    large_pages_use();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef FUNCTIONS[] = {
     {"read_page", read_page, METH_VARARGS, "What a plain page holds, and its main text; None if the page is not plain."},
     {"read_words", read_words, METH_VARARGS, "All the text of a plain page, whole and in blocks; None if it is not plain."},
@@ -135,6 +143,7 @@ static PyMethodDef FUNCTIONS[] = {
     {"meet", meet, METH_VARARGS, "For each text whether it was met lately; all of them are, from now on."},
     {"unmet", unmet, METH_VARARGS, "Those of these texts that were not met lately."},
     {"read_columns", read_columns, METH_VARARGS, "The columns of what entries tell; None if one is not as expected."},
+    {"use_large_pages", use_large_pages, METH_NOARGS, "Have memory in large pages from now on."},
     {NULL, NULL, 0, NULL},
 };
 

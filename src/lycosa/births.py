@@ -26,7 +26,7 @@ from typing import NoReturn, Protocol
 
 import uvloop
 
-from lycosa.backends.system import keep_what_is_loaded
+from lycosa.backends.allocation import keep_what_is_loaded
 
 _BLOCKED = {signal.SIGINT, signal.SIGTERM}
 _LOOK_S = 0.01

@@ -17,9 +17,9 @@ from typing import Any
 import uvloop
 
 from lycosa import config
+from lycosa.backends.allocation import keep_what_is_loaded
 from lycosa.backends.exchange_sockets import SocketExchange
 from lycosa.backends.orders import Close, Failed, Finish, Line, Look, Over, Request, Sight, Start, Stop, Told
-from lycosa.backends.system import keep_what_is_loaded
 from lycosa.crawl.company import Seat
 from lycosa.errors import LycosaError, is_disk_full
 from lycosa.wiring import Crawl

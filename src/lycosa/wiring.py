@@ -15,6 +15,7 @@ import msgspec
 
 import lycosa
 from lycosa.backends import warc_check
+from lycosa.backends.allocation import prepare_memory
 from lycosa.backends.bodies import WarcBodies
 from lycosa.backends.control import ControlServer
 from lycosa.backends.dns import Resolver
@@ -27,7 +28,7 @@ from lycosa.backends.records import Records
 from lycosa.backends.rocks import RocksStore
 from lycosa.backends.room import check_room, size_of
 from lycosa.backends.steady import SteadyClock
-from lycosa.backends.system import SystemClock, keep_freed_memory
+from lycosa.backends.system import SystemClock
 from lycosa.config import Settings
 from lycosa.crawl.allowance import Limits
 from lycosa.crawl.budget import PageBudget
@@ -84,7 +85,7 @@ class Crawl:
         seat: Seat | None = None,
     ) -> None:
         """`seat` is that of a shard among others; without it all hosts are ours."""
-        keep_freed_memory()
+        prepare_memory()
         self.directory = directory
         self.settings = settings
         self.clock = SteadyClock() if seat is None else SteadyClock(seat.ahead_s)

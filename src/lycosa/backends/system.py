@@ -7,33 +7,8 @@ It means nothing after a reboot: what is written to disk uses `wall`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
-import gc
 import time
 from pathlib import Path
-
-_KEPT_BYTES = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD
-
-
-def keep_freed_memory() -> None:
-    """Let the C library keep what is freed for the next page instead of giving it back and asking for it again.
-
-    A page's tree is a megabyte that comes and goes: on glibc this saves a tenth of a crawl's CPU for a few megabytes.
-    """
-    with contextlib.suppress(OSError, AttributeError):  # another C library
-        mallopt = ctypes.CDLL(None).mallopt
-        for option, size_bytes in _KEPT_BYTES.items():
-            mallopt(option, size_bytes)
-
-
-def keep_what_is_loaded() -> None:
-    """Spare the collector what is there for good, and let it run less often: pages come and go without cycles.
-
-    What is garbage by now stays: a few hundred kilobytes, which to find would cost ten milliseconds.
-    """
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 def cpu_of(pid: int) -> int | None:

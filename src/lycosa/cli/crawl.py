@@ -20,11 +20,11 @@ import click
 import uvloop
 
 from lycosa import config
+from lycosa.backends.allocation import keep_what_is_loaded
 from lycosa.backends.indexer import following
 from lycosa.backends.layout import REPARTITION, SHARD, shards_of
 from lycosa.backends.rocks import is_in_use
 from lycosa.backends.room import check_room
-from lycosa.backends.system import keep_what_is_loaded
 from lycosa.cli.options import as_json
 from lycosa.cli.summary import summarise
 from lycosa.crawl.forget import unfinished
