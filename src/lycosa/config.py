@@ -93,6 +93,11 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         default_factory=partial(Seconds, 30)
     )
 
+    @property
+    def hosts(self) -> int:
+        """How many hosts are at hand, so that there is one to ask whenever a slot is free."""
+        return 3 * self.slots
+
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the machine reaches others."""

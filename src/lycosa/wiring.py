@@ -23,6 +23,7 @@ from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.journal import Journal
 from lycosa.backends.layout import FEED, NOTES, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of, warc_prefix
 from lycosa.backends.notes import NoteFiles
+from lycosa.backends.open_files import allow_many_open_files
 from lycosa.backends.parquet import ParquetTables
 from lycosa.backends.records import Records
 from lycosa.backends.rocks import RocksStore
@@ -86,6 +87,7 @@ class Crawl:
     ) -> None:
         """`seat` is that of a shard among others; without it all hosts are ours."""
         prepare_memory()
+        allow_many_open_files()
         self.directory = directory
         self.settings = settings
         self.clock = SteadyClock() if seat is None else SteadyClock(seat.ahead_s)
@@ -134,7 +136,7 @@ class Crawl:
             self.rules,
             seen,
             PageBudget(self._store, settings.budget.domain_pages, settings.budget.host_pages, shares),
-            capacity=3 * settings.fetch.slots,
+            capacity=settings.fetch.hosts,
             delay_of=self.manners.delay_of,
             open_at=self.manners.open_at,
             outbox=company.outbox if company else None,

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import msgspec
 import pycurl
 import pytest
 import uvloop
@@ -328,6 +329,35 @@ def test_connections_are_kept() -> None:
             assert timings[0].connect_s > 0
             assert all(each.connect_s == 0 for each in timings[1:])
             assert all(0 < each.first_byte_s <= each.total_s and each.tls_s == 0 for each in timings)
+
+    run(main())
+
+
+def test_each_host_at_hand_keeps_its_connection() -> None:
+    async def main() -> None:
+        few = msgspec.structs.replace(QUICK, slots=2)
+        addresses = [f"127.0.0.{number}" for number in range(1, few.hosts + 1)]
+        async with serving(answering(PAGE), *addresses) as server, fetching(few) as fetcher:
+            for turn in range(3):
+                for address in addresses:
+                    await get(fetcher, server.url(f"/{turn}", address))
+            assert server.connections == len(addresses) == 6
+
+    run(main())
+
+
+def test_connections_leave_half_of_the_open_files_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lycosa.backends.http.open_files", lambda: 20)
+
+    async def main() -> None:
+        addresses = [f"127.0.0.{number}" for number in range(1, 16)]
+        settings = msgspec.structs.replace(QUICK, slots=5)
+        async with serving(answering(PAGE), *addresses) as server, fetching(settings) as fetcher:
+            for turn in range(2):
+                for address in addresses:
+                    await get(fetcher, server.url(f"/{turn}", address))
+            assert server.connections == 30
+            assert len(server.tasks) <= 11  # the last one that was closed may not know yet
 
     run(main())
 

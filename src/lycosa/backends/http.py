@@ -26,6 +26,7 @@ from lycosa.backends.curl_multi import CurlLoop, Ended
 from lycosa.backends.curl_transfer import Transfer
 from lycosa.backends.curl_trouble import kind_of
 from lycosa.backends.curl_watch import Watch
+from lycosa.backends.open_files import open_files
 from lycosa.config import Fetch
 from lycosa.errors import BadInput
 from lycosa.model import Ask, Response, Timings, Trouble
@@ -82,7 +83,7 @@ class CurlFetcher:
     ) -> None:
         self._settings, self._new = settings, partial(Transfer, agent, clock.wall, ca_file, source)
         self._resolver, self._own, self._clock, self._gate = resolver, own, clock, gate
-        self._curls = CurlLoop(most_connections=2 * settings.slots)
+        self._curls = CurlLoop(_most_connections(settings))
         self._kept = KeptSockets()
         self._idle: list[Transfer] = []
         self._preferred: dict[str, str] = {}  # the address that worked, by host, oldest use first
@@ -211,6 +212,11 @@ class CurlFetcher:
             kind = kind_of(how.code, how.said, system_error, head_came=transfer.is_head_whole)
             detail = how.said or f"error {how.code} of libcurl"
         return Trouble(visit.ask.url, kind, detail, transfer.address, started_at, timings)
+
+
+def _most_connections(settings: Fetch) -> int:
+    """Enough that every host at hand keeps its own, but half of what may be open is for others."""
+    return min(settings.hosts + settings.slots, max(settings.slots, open_files() // 2))
 
 
 def _without_credentials(url: str, origin: str) -> str:
