@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from benchmarks.timing import Row, show, take_turns
 from lycosa.backends.allocation import prepare_memory
 from lycosa.backends.parquet import ParquetTables
 from lycosa.crawl.feed import PageRow, RequestRow, Shaping
+from lycosa.kit.recent import Recent
 from lycosa.kit.simhash import simhash
 from lycosa.web.charset import Charset
 from lycosa.web.html import read_page
@@ -113,6 +116,26 @@ def tables() -> list[Row]:
     return [Row(what, taken["columns"] / taken["values"], "x", 0.6)]
 
 
+def recent() -> list[Row]:
+    """Looking for links of a page among those met lately, against a set of them. Each link is a new string."""
+    paths = [f"/part-{number % 17}/page-{number}.html" for number in range(250_000)]
+    random.Random(1).shuffle(paths)
+    met, as_set = Recent(2 * len(paths)), {f"http://www.example.org{path}" for path in paths}
+    met.meet(as_set)
+    pages = itertools.cycle([paths[at : at + 40] for at in range(0, len(paths), 40)])
+
+    def links() -> list[str]:
+        return [f"http://www.example.org{path}" for path in next(pages)]
+
+    def look_in_set() -> set[str]:
+        return {url for url in links() if url not in as_set}
+
+    taken = take_turns({"made": links, "hashes": lambda: met.unmet(links()), "set": look_in_set}, seconds=1.0)
+    in_set, in_hashes = taken["set"] - taken["made"], taken["hashes"] - taken["made"]
+    what = f"a link among 250,000 met lately / in a set of strings ({in_set / 40 * 1e9:.0f} ns)"
+    return [Row(what, in_hashes / in_set, "x", 0.7)]
+
+
 def hostile() -> list[Row]:
     """Pages made to hurt the parser."""
     shapes = {
@@ -138,7 +161,7 @@ def main(files: list[str]) -> int:
     rows: list[Row] = []
     for sample in samples(files):
         rows += extraction(sample) + urls(sample)
-    return 0 if show(rows + robots() + fingerprint() + tables() + hostile()) else 1
+    return 0 if show(rows + robots() + fingerprint() + tables() + recent() + hostile()) else 1
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Compiled, this is a table of hashes of 64 bits: a look costs a few nanoseconds and eight bytes, whatever the length of
 the texts (`native/recent.c`). The hashes are keyed with a secret of their table, so nobody can make up a text that is
-taken for another one, and by chance that happens once in some ten thousand billion looks. Elsewhere it is two
-generations of texts, of which the older is dropped whole.
+taken for another one. By chance that happens once in 40 million million looks among half a million texts. Elsewhere
+it is two generations of texts, of which the older is dropped whole.
 """
 
 from __future__ import annotations
