@@ -78,15 +78,19 @@ static void free_arena(void *context, void *arena, size_t size) {
 
 /* -- the heap ------------------------------------------------------------------------------------------------------- */
 
+static char *heap_end; /* that of the heap when it was advised last; NULL before */
+
+static void advise_heap(char *start) {
+    heap_end = sbrk(0);
+    start += to_next_page(start);
+    if ((uintptr_t)start < (uintptr_t)heap_end) madvise(start, (size_t)(heap_end - start), MADV_HUGEPAGE);
+}
+
 /* The C library asks the system for as much as M_TOP_PAD says, and uses it bit by bit. To want more than it has at hand
  * makes it ask now. What it gives to another thread than the first, or for itself, lies elsewhere, behind the heap. */
 static void enlarge_heap(void) {
     char *volatile wanted = malloc(WANTED_BYTES); /* or the compiler would see that nobody needs it */
-    char *start = wanted, *end = sbrk(0);
-    if (start != NULL && (uintptr_t)start < (uintptr_t)end) {
-        start += to_next_page(start);
-        if (start < end) madvise(start, (size_t)(end - start), MADV_HUGEPAGE);
-    }
+    if (wanted != NULL && (uintptr_t)wanted < (uintptr_t)sbrk(0)) advise_heap(wanted);
     free(wanted);
 }
 
@@ -98,6 +102,11 @@ void large_pages_use(void) {
     enlarge_heap();
 }
 
+void large_pages_follow(void) {
+    if (heap_end != NULL && heap_end != (char *)sbrk(0)) advise_heap(heap_end);
+}
+
 #else
 void large_pages_use(void) {}
+void large_pages_follow(void) {}
 #endif

@@ -130,6 +130,13 @@ static PyObject *use_large_pages(PyObject *module, PyObject *nothing) {
     Py_RETURN_NONE;
 }
 
+static PyObject *follow_heap(PyObject *module, PyObject *nothing) {
+    (void)module;
+    (void)nothing;
+    large_pages_follow();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef FUNCTIONS[] = {
     {"read_page", read_page, METH_VARARGS, "What a plain page holds, and its main text; None if the page is not plain."},
     {"read_words", read_words, METH_VARARGS, "All the text of a plain page, whole and in blocks; None if it is not plain."},
@@ -144,6 +151,7 @@ static PyMethodDef FUNCTIONS[] = {
     {"unmet", unmet, METH_VARARGS, "Those of these texts that were not met lately."},
     {"read_columns", read_columns, METH_VARARGS, "The columns of what entries tell; None if one is not as expected."},
     {"use_large_pages", use_large_pages, METH_NOARGS, "Have memory in large pages from now on."},
+    {"follow_heap", follow_heap, METH_NOARGS, "Have what the heap has grown by in large pages too, if it was before."},
     {NULL, NULL, 0, NULL},
 };
 

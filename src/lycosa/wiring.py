@@ -15,7 +15,7 @@ import msgspec
 
 import lycosa
 from lycosa.backends import warc_check
-from lycosa.backends.allocation import prepare_memory
+from lycosa.backends.allocation import follow_growth, prepare_memory
 from lycosa.backends.bodies import WarcBodies
 from lycosa.backends.control import ControlServer
 from lycosa.backends.dns import Resolver
@@ -63,6 +63,7 @@ from lycosa.web.scope import make_scope
 from lycosa.web.traps import Patterns, TrapRules
 from lycosa.web.url import Normaliser, host_of
 
+_GROWTH_S = 1.0
 _SYNC_S = 1.0
 _ROOM_S = 2.0
 _FLUSH_S = 60.0  # how long rows wait at most before they are in a file
@@ -282,6 +283,7 @@ class Crawl:
         self.frontier.offer(seeds, now)
         self._store.write([("meta", b"seeds", "\n".join(self.all_seeds).encode()), ("meta", b"state", b"running")])
         chores = [self._every(_SYNC_S, self._sync), self._every(every_s, self._report(progress))]
+        chores.append(self._every(_GROWTH_S, self._follow_growth))
         if self.company is None:
             write_settings(self.directory, self.settings)
             chores.append(self._every(_ROOM_S, self._watch_room))
@@ -333,6 +335,9 @@ class Crawl:
         await asyncio.to_thread(self._rocks.sync)  # another thread: what is held together is not its business
         if is_time:
             await asyncio.to_thread(self.feed.flush)
+
+    async def _follow_growth(self) -> None:
+        follow_growth()
 
     async def _watch_room(self) -> None:
         limits = self.settings.disk

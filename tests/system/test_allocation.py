@@ -55,6 +55,44 @@ def test_memory_is_whole_and_what_is_freed_goes_back() -> None:
     assert abs(again_kb) < 40_000
 
 
+_LIMITED = """
+import resource
+from pathlib import Path
+limit = 700 << 20
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+from lycosa.backends.allocation import prepare_memory
+before = Path("/proc/self/status").read_text()
+prepare_memory()
+kept = [bytes(1 << 20) for _ in range(300)]
+data_kb = [int(text.split("VmData:")[1].split()[0]) for text in (before, Path("/proc/self/status").read_text())]
+print(data_kb[1] - data_kb[0])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells how much memory is reserved")
+def test_nothing_is_reserved_where_that_counts() -> None:
+    done = subprocess.run([sys.executable, "-c", _LIMITED], capture_output=True, check=True, text=True)
+    assert int(done.stdout) < 350_000  # 300 MB, and what the heap grows by at a time
+
+
+_GROWING = """
+import re
+from pathlib import Path
+from lycosa.backends.allocation import follow_growth, prepare_memory
+
+def large_kb():
+    return sum(map(int, re.findall(r"^AnonHugePages: +([0-9]+) kB", Path("/proc/self/smaps").read_text(), re.M)))
+
+follow_growth()  # before anything was asked for: nothing
+prepare_memory()
+kept = []
+for _ in range(60):
+    kept += [bytes([65]) * (1 << 20) for _ in range(10)]
+    follow_growth()
+print(large_kb())
+"""
+
+
 @pytest.mark.skipif(allocation.native is None, reason="lycosa.native was not compiled here")
 @pytest.mark.skipif(
     not _ENABLED.exists() or "[never]" in _ENABLED.read_text(), reason="this system has no large pages to give"
@@ -63,3 +101,12 @@ def test_objects_and_the_heap_are_in_large_pages() -> None:
     _, objects_kb, heap_kb, _, _, _ = hold(1)
     assert objects_kb > 60_000
     assert heap_kb > 30_000
+
+
+@pytest.mark.skipif(allocation.native is None, reason="lycosa.native was not compiled here")
+@pytest.mark.skipif(
+    not _ENABLED.exists() or "[never]" in _ENABLED.read_text(), reason="this system has no large pages to give"
+)
+def test_the_heap_stays_in_large_pages_as_it_grows() -> None:
+    done = subprocess.run([sys.executable, "-c", _GROWING], capture_output=True, check=True, text=True)
+    assert int(done.stdout) > 350_000  # of 600 MB, of which the first are in what was reserved

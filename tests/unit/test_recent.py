@@ -44,8 +44,9 @@ def test_what_is_met_often_stays_and_the_rest_is_forgotten_in_time(make: Make) -
     assert 5_000 - len(met.unmet(f"http://a/{number}" for number in range(5_000))) <= 1_000
 
 
-def test_nearly_all_are_remembered_at_half_of_what_there_is_room_for(make: Make) -> None:
-    met, texts = make(20_000), [f"http://a.example/part/{number}.html" for number in range(10_000)]
+@is_compiled
+def test_nearly_all_are_remembered_at_half_of_what_there_is_room_for() -> None:
+    met, texts = Recent(20_000), [f"http://a.example/part/{number}.html" for number in range(10_000)]
     assert sum(met.meet(texts)) <= 1
     assert len(met.unmet(texts)) < 200
 

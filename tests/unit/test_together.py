@@ -96,3 +96,14 @@ def test_syncing_is_not_for_the_middle_of_a_batch(store: TogetherStore) -> None:
     store.sync()
     with pytest.raises(AssertionError), store.together():
         store.sync()
+
+
+def test_after_a_batch_that_could_not_be_written_none_follows(store: TogetherStore, behind: Counting) -> None:
+    store.write([("urls", b"a", b"A")])
+    behind.is_full = True
+    with pytest.raises(DiskFull):
+        store.write([("urls", b"b", b"B")])
+    behind.is_full = False
+    with pytest.raises(DiskFull):
+        store.write([("urls", b"c", b"C")])
+    assert list(behind.scan("urls")) == [(b"a", b"A")]

@@ -5,37 +5,47 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import resource
+from pathlib import Path
 
 try:
     from lycosa import native
 except ImportError:  # no compiler where it was installed
     native = None  # type: ignore[assignment]
 
-_AT_ONCE_BYTES = 256 << 20  # by which the heap grows, though only what is touched is taken from the system
-_KEPT_BYTES = 256 << 20
-# M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD
-_OPTIONS = {-1: _KEPT_BYTES + _AT_ONCE_BYTES, -2: _AT_ONCE_BYTES, -3: 32 << 20}
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # options of `mallopt`
+_KEPT_BYTES = {_TRIM_THRESHOLD: 256 << 20, _TOP_PAD: 16 << 20, _MMAP_THRESHOLD: 32 << 20}
+_RESERVED_BYTES = 192 << 20  # of the heap, in large pages: less than what is kept, or freeing would give it back
+_OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
 
 
 def prepare_memory() -> None:
-    """As a crawl wants it: what is freed is kept, and all of it is in large pages where the system has them.
+    """As a crawl wants it: what is freed is kept for the next page, and memory is in large pages where there are any.
 
-    The more a crawl remembers, the longer it would wait for what is in small ones.
-    """
-    _keep_freed_memory()
-    if native is not None:
-        native.use_large_pages()
-
-
-def _keep_freed_memory() -> None:
-    """Let the C library keep what is freed for the next page instead of giving it back and asking for it again.
-
-    A page's tree is a megabyte that comes and goes: on glibc this saves a tenth of a crawl's CPU for a few megabytes.
+    A page's tree is a megabyte that comes and goes: on glibc keeping it saves a tenth of a crawl's CPU for a few
+    megabytes. And the more a crawl remembers, the longer it would wait for what is in small pages (ADR 18).
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library
         mallopt = ctypes.CDLL(None).mallopt
-        for option, size_bytes in _OPTIONS.items():
+        for option, size_bytes in _KEPT_BYTES.items():
             mallopt(option, size_bytes)
+        if native is not None and _may_reserve():
+            mallopt(_TOP_PAD, _RESERVED_BYTES)
+            native.use_large_pages()
+            mallopt(_TOP_PAD, _KEPT_BYTES[_TOP_PAD])
+
+
+def follow_growth() -> None:
+    """Now and then: what the heap has grown by is to be in large pages as well."""
+    if native is not None:
+        native.follow_heap()
+
+
+def _may_reserve() -> bool:
+    """Is memory counted only where it is touched? Elsewhere what is reserved would be missing."""
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    is_strict = _OVERCOMMIT.exists() and _OVERCOMMIT.read_text().strip() == "2"
+    return not is_strict and all(limit == resource.RLIM_INFINITY for limit in limits)
 
 
 def keep_what_is_loaded() -> None:

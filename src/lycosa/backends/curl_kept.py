@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import select
 
-_MOST = 10_000
-
 
 class KeptSockets:
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._known: dict[tuple[str, str], int] = {}  # by origin and address, oldest first
 
     def note(self, origin: str, address: str, fd: int) -> None:
         """The connection that carried the last answer; -1 if it is closed."""
         if fd >= 0:
             self._known[origin, address] = fd
-            if len(self._known) > _MOST:
+            if len(self._known) > self._most:
                 del self._known[next(iter(self._known))]
 
     def is_dead(self, origin: str, address: str) -> bool:

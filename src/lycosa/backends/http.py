@@ -83,8 +83,8 @@ class CurlFetcher:
     ) -> None:
         self._settings, self._new = settings, partial(Transfer, agent, clock.wall, ca_file, source)
         self._resolver, self._own, self._clock, self._gate = resolver, own, clock, gate
-        self._curls = CurlLoop(_most_connections(settings))
-        self._kept = KeptSockets()
+        most = _most_connections(settings)
+        self._curls, self._kept = CurlLoop(most), KeptSockets(most)
         self._idle: list[Transfer] = []
         self._preferred: dict[str, str] = {}  # the address that worked, by host, oldest use first
 
@@ -216,7 +216,7 @@ class CurlFetcher:
 
 def _most_connections(settings: Fetch) -> int:
     """Enough that every host at hand keeps its own, but half of what may be open is for others."""
-    return min(settings.hosts + settings.slots, max(settings.slots, open_files() // 2))
+    return min(settings.hosts, max(settings.slots, open_files() // 2))
 
 
 def _without_credentials(url: str, origin: str) -> str:

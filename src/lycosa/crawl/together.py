@@ -4,7 +4,8 @@ Whoever reads meanwhile finds what is held as if it were written. So pages can b
 knowing of those before it, at the price of one batch: keys that all of them write are written once, and the memory of
 the store is visited once, not with each page when other work has pushed it out of the processor's caches (ADR 14).
 
-A batch that cannot be written is the end: those who wrote into it believe it written, so no other may follow.
+A batch that cannot be written is the end, whether it was held back or not: those who wrote into it believe it written,
+so no other may follow. Else a shard would tell another that it has all its parcels, the one it could not write as well.
 
 For one thread: others have to use the store itself.
 """
@@ -39,10 +40,12 @@ class TogetherStore:
 
     def _release(self) -> None:
         held, self._held = self._held, {}
-        if not held:
-            return
+        if held:
+            self._write([(family, *change) for family, changes in held.items() for change in changes.items()])
+
+    def _write(self, changes: Iterable[Change]) -> None:
         try:
-            self._store.write([(family, *change) for family, changes in held.items() for change in changes.items()])
+            self._store.write(changes)
         except Exception as error:
             self._failure = error
             raise
@@ -66,7 +69,7 @@ class TogetherStore:
         if self._failure is not None:
             raise self._failure
         if not self._is_holding:
-            self._store.write(changes)
+            self._write(changes)
             return
         for family, key, value in changes:
             self._held.setdefault(family, {})[key] = value
