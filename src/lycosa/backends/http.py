@@ -215,8 +215,9 @@ class CurlFetcher:
 
 
 def _most_connections(settings: Fetch) -> int:
-    """Enough that every host at hand keeps its own, but half of what may be open is for others."""
-    return min(settings.hosts, max(settings.slots, open_files() // 2))
+    """Enough that every host at hand keeps its own while those that left are forgotten, but no more than half of what
+    may be open."""
+    return min(settings.hosts + settings.slots, max(settings.slots, open_files() // 2))
 
 
 def _without_credentials(url: str, origin: str) -> str:
