@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.curve import Line, draw
 from benchmarks.timing import Row, show
-from lycosa.backends.allocation import prepare_memory
+from lycosa.backends.allocation import follow_growth, prepare_memory
 from lycosa.backends.layout import NOTES
 from lycosa.backends.notes import NoteFiles
 from lycosa.backends.rocks import RocksStore
@@ -196,6 +196,7 @@ class Bench:
                     self.now += 0.001
                     self.frontier.offer(page, self.now)
             offered += len(pages) * PAGE_LINKS
+            follow_growth()  # as a crawl does
         meter.all_s = _others_s(everything, alone) + meter.own_s
         return offered, meter
 
