@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -63,8 +64,8 @@ resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 from lycosa.backends.allocation import prepare_memory
 before = Path("/proc/self/status").read_text()
 prepare_memory()
-kept = [bytes(1 << 20) for _ in range(300)]
 data_kb = [int(text.split("VmData:")[1].split()[0]) for text in (before, Path("/proc/self/status").read_text())]
+kept = [bytes(1 << 20) for _ in range(300)]  # there is still room for them
 print(data_kb[1] - data_kb[0])
 """
 
@@ -72,7 +73,19 @@ print(data_kb[1] - data_kb[0])
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells how much memory is reserved")
 def test_nothing_is_reserved_where_that_counts() -> None:
     done = subprocess.run([sys.executable, "-c", _LIMITED], capture_output=True, check=True, text=True)
-    assert int(done.stdout) < 350_000  # 300 MB, and what the heap grows by at a time
+    assert int(done.stdout) < 50_000
+
+
+def test_nothing_is_reserved_with_strict_overcommit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = tmp_path / "overcommit_memory"
+    monkeypatch.setattr(allocation, "_OVERCOMMIT", setting)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    may_reserve = []
+    for text in ("0\n", "1\n", "2\n"):
+        setting.write_text(text)
+        may_reserve.append(allocation._may_reserve())
+    setting.unlink()
+    assert [*may_reserve, allocation._may_reserve()] == [True, True, False, True]
 
 
 _GROWING = """
