@@ -285,6 +285,9 @@ def _options(cache: Cache, family: str) -> Options:
     # What is not at the bottom is soon merged and written again: compressing it each time is a third of that work.
     options.set_compression_type(DBCompressionType.none())
     options.set_bottommost_compression_type(DBCompressionType.lz4())
+    # Sizes are of files, and those at the bottom hold four times the rows: at the usual 10 the level above has a row for
+    # every 40, and a row at the bottom is written again with every few that come down.
+    options.set_max_bytes_for_level_multiplier(4)
     options.set_max_background_jobs(2)
     options.set_write_buffer_size(16 << 20)
     options.set_max_write_buffer_number(3)
