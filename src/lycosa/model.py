@@ -74,6 +74,7 @@ TROUBLES: dict[str, bool] = {
     "dns.servfail": False,  # its servers failed to say
     "dns.timeout": False,
     "address.refused": True,  # it resolves to an address that is not for us: private, loopback, metadata
+    "contact.missing": True,  # it is not our own, and there is no contact for its owner
     "connect.refused": False,
     "connect.timeout": False,
     "connect.unreachable": False,
@@ -88,6 +89,9 @@ TROUBLES: dict[str, bool] = {
     "internal": True,  # our own code stumbled; the log says where
     "withdrawn": False,  # never sent: the crawl ends, or the host is paused
 }
+
+# Those in which it is us who will not ask.
+REFUSED = frozenset(("address.refused", "contact.missing"))
 
 Reply = Response | Trouble
 

@@ -139,6 +139,7 @@ class Crawl:
             PageBudget(self._store, settings.budget.domain_pages, settings.budget.host_pages, shares),
             capacity=settings.fetch.hosts,
             delay_of=self.manners.delay_of,
+            crawl_delay_of=self.manners.crawl_delay_of,
             open_at=self.manners.open_at,
             outbox=company.outbox if company else None,
             notes=self._notes,
@@ -172,6 +173,7 @@ class Crawl:
             clock=self.clock,
             gate=passages,
             source=settings.network.source,
+            is_nameless=not settings.agent.contact,
             ca_file=settings.network.ca_file or None,
         )
         parts = Parts(

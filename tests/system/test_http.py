@@ -714,6 +714,41 @@ def test_only_the_web_is_fetched(url: str) -> None:
     run(main())
 
 
+def test_without_a_contact_only_own_hosts_are_asked() -> None:
+    class Closed:
+        """Lets nobody pass: whatever the fetcher thinks, nothing leaves this machine."""
+
+        @asynccontextmanager
+        async def passage(
+            self, address: str, host_delay_s: float, is_withdrawn: Callable[[], bool] = lambda: False
+        ) -> AsyncIterator[bool]:
+            yield False
+
+        def pushed_back(self, address: str | None, host: str) -> None: ...
+
+    async def main() -> None:
+        names = {"own.test": [("93.184.215.14",)], "other.test": [("93.184.215.14",)], "inner.test": [("10.0.0.1",)]}
+        for is_nameless, of_others in ((True, "contact.missing"), (False, "withdrawn")):
+            fetcher = CurlFetcher(
+                settings=QUICK,
+                agent=AGENT,
+                resolver=Phonebook({name: [*answers] for name, answers in names.items()}),
+                own=OwnHosts(["own.test"]),
+                clock=SystemClock(),
+                gate=Closed(),
+                is_nameless=is_nameless,
+            )
+            kinds = {}
+            for name in names:
+                reply = await fetcher.fetch(Ask(f"http://{name}/", gap_s=2.0))
+                assert isinstance(reply, Trouble)
+                kinds[name] = reply.kind
+            assert kinds == {"own.test": "withdrawn", "other.test": of_others, "inner.test": "address.refused"}
+            await fetcher.aclose()
+
+    run(main())
+
+
 def test_a_name_without_address_is_told_as_the_resolver_told_it() -> None:
     class Failing:
         async def resolve(self, host: str) -> Resolved | NoAddress:

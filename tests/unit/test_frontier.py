@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections import Counter
 from collections.abc import Iterable
 
@@ -32,6 +33,10 @@ def open_frontier(store: MemoryStore, capacity: int = 8, most_pages: int = 10_00
 
 def allow(store: MemoryStore, rules: Rules, *origins: str) -> None:
     store.write([rules.put(RobotsRow(FORMAT, origin, "open", b"", 0.0, 1e12)) for origin in origins])
+
+
+def set_rules(store: MemoryStore, rules: Rules, origin: str, text: bytes) -> None:
+    store.write([rules.put(RobotsRow(FORMAT, origin, "rules", zlib.compress(text), 0.0, 1e12))])
 
 
 def settle(frontier: Frontier, lease: Lease, now: float, found: tuple[Candidate, ...] = ()) -> None:
@@ -106,18 +111,52 @@ def test_without_rules_a_host_waits_and_is_never_crawled_blind(store: MemoryStor
 
 
 def test_what_robots_txt_has_come_to_forbid_is_dropped_when_its_turn_comes(store: MemoryStore) -> None:
-    import zlib
-
     frontier, rules = open_frontier(store)
     frontier.offer([Candidate(f"http://a/private/{number}", 1) for number in range(50)], 0.0)
     frontier.offer([Candidate("http://a/open", 1)], 0.0)
-    body = zlib.compress(b"User-agent: *\nDisallow: /private/")
-    store.write([rules.put(RobotsRow(FORMAT, "http://a", "rules", body, 0.0, 1e12))])
+    set_rules(store, rules, "http://a", b"User-agent: *\nDisallow: /private/")
     lease = frontier.lease(1.0)
     assert lease is not None
     assert lease.url == "http://a/open"
     assert frontier.stats["forbidden"] == 50
     assert frontier.stats["queued"] == 1
+
+
+@pytest.mark.parametrize(("delay_s", "is_asked"), [(300, True), (301, False)])
+def test_a_host_that_wants_more_than_five_minutes_is_left_alone(
+    store: MemoryStore, delay_s: int, is_asked: bool
+) -> None:
+    frontier, rules = open_frontier(store)
+    set_rules(store, rules, "http://a", b"User-agent: *\nCrawl-delay: %d" % delay_s)
+    frontier.offer([Candidate(f"http://a/{number}", 1) for number in range(50)], 0.0)
+    assert (frontier.lease(1.0) is not None) is is_asked
+    assert frontier.stats["parked"] == frontier.stats["parked:robots.delay"] == (0 if is_asked else 50)
+    assert frontier.stats["queued"] == (50 if is_asked else 0)
+    if not is_asked:
+        rows = [unpack(value, UrlRow) for _, value in store.scan("urls")]
+        assert {(row.state, row.outcome, row.reason) for row in rows} == {("parked", "", "robots.delay")}
+        assert frontier.next_ready() is None
+
+
+def test_a_long_crawl_delay_that_is_set_aside_parks_nobody(store: MemoryStore) -> None:
+    rules = Rules(store, "lycosa")
+    seen, budget = Seen(store, first_capacity=1_000), PageBudget(store, 10)
+    frontier = Frontier(
+        store, rules, seen, budget, capacity=8, delay_of=lambda _: DELAY_S, crawl_delay_of=lambda host, wish_s: None
+    )
+    set_rules(store, rules, "http://a", b"User-agent: *\nCrawl-delay: 900")
+    frontier.offer([Candidate("http://a/x", 1)], 0.0)
+    assert frontier.lease(1.0) is not None
+
+
+def test_at_the_end_a_long_crawl_delay_is_the_reason(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store)
+    set_rules(store, rules, "http://a", b"User-agent: *\nCrawl-delay: 900")
+    allow(store, rules, "http://b")
+    frontier.offer([Candidate("http://a/x", 1), Candidate("http://b/x", 1)], 0.0)
+    assert frontier.park("waiting") == 2
+    rows = [unpack(value, UrlRow) for _, value in store.scan("urls")]
+    assert {(row.url, row.reason) for row in rows} == {("http://a/x", "robots.delay"), ("http://b/x", "waiting")}
 
 
 def test_a_url_is_queued_once_however_often_it_is_offered(store: MemoryStore) -> None:

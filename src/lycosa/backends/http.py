@@ -80,9 +80,12 @@ class CurlFetcher:
         gate: Gate | None = None,
         source: str = "",
         ca_file: str | None = None,
+        is_nameless: bool = False,
     ) -> None:
+        """`is_nameless` is an agent without a contact: it asks own hosts only."""
         self._settings, self._new = settings, partial(Transfer, agent, clock.wall, ca_file, source)
         self._resolver, self._own, self._clock, self._gate = resolver, own, clock, gate
+        self._is_nameless = is_nameless
         most = _most_connections(settings)
         self._curls, self._kept = CurlLoop(most), KeptSockets(most)
         self._idle: list[Transfer] = []
@@ -100,18 +103,27 @@ class CurlFetcher:
             return Trouble(ask.url, found.kind, found.detail, None, began_wall, timings)
         addresses = self.candidates(host, found.addresses)
         if not addresses:
-            why = ", ".join(f"{each} is {refusal(each)}" for each in found.addresses[:MOST_ADDRESSES])
-            return Trouble(ask.url, "address.refused", why, found.addresses[0], began_wall, timings)
+            kind, why = self._refusal(host, found.addresses)
+            return Trouble(ask.url, kind, why, found.addresses[0], began_wall, timings)
         return await self._try_each(ask, resolved_s, host, addresses)
 
     def candidates(self, host: str, addresses: tuple[str, ...]) -> list[str]:
         """The addresses that `fetch` would try, in order: those that may be asked, the one that worked last first."""
-        allowed = [each for each in addresses if may_connect(self._own, host, each)]
+        allowed = [each for each in addresses if self._may_ask(host, each)]
         preferred = self._preferred.get(host)
         if preferred in allowed:
             allowed.remove(preferred)
             allowed.insert(0, preferred)
         return allowed[:MOST_ADDRESSES]
+
+    def _may_ask(self, host: str, address: str) -> bool:
+        return self._own.covers(host, address) if self._is_nameless else may_connect(self._own, host, address)
+
+    def _refusal(self, host: str, addresses: tuple[str, ...]) -> tuple[str, str]:
+        """Why none of them may be asked."""
+        if any(may_connect(self._own, host, each) for each in addresses):
+            return "contact.missing", "the host is not our own, and its owner could not reach us"
+        return "address.refused", ", ".join(f"{each} is {refusal(each)}" for each in addresses[:MOST_ADDRESSES])
 
     async def aclose(self) -> None:
         """Close all connections; a fetch under way raises."""

@@ -21,15 +21,16 @@ import msgspec
 
 from lycosa.crawl.budget import WAIT, PageBudget
 from lycosa.crawl.known import Entry, Known, Offered, name_of
-from lycosa.crawl.lease import LANES, Candidate, DelayOf, Effect, Lease, OpenAt, lane_of
+from lycosa.crawl.lease import LANES, Candidate, CrawlDelayOf, DelayOf, Effect, Lease, OpenAt, lane_of
 from lycosa.crawl.line import Active, Line, Turns
 from lycosa.crawl.outbox import Away, Outbox
-from lycosa.crawl.park import Park
+from lycosa.crawl.park import LONG_DELAY, Park
 from lycosa.crawl.rows import FORMAT, HostRow, LeaseRow, UrlRow, pack, read_counts, unpack
 from lycosa.crawl.rules import Rules, origin_of
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key, url_key
 from lycosa.ports import Change, Notes, Store
+from lycosa.web.politeness import is_parked_by
 from lycosa.web.robots import target_of
 from lycosa.web.url import cut
 
@@ -55,6 +56,7 @@ class Frontier:
         capacity: int,
         delay_of: DelayOf,
         open_at: OpenAt = lambda _, now: now,
+        crawl_delay_of: CrawlDelayOf = lambda _, wish_s: wish_s,
         outbox: Outbox | None = None,
         notes: Notes | None = None,
     ) -> None:
@@ -65,6 +67,7 @@ class Frontier:
         self._budget = budget
         self._delay_of = delay_of
         self._open_at = open_at
+        self._crawl_delay_of = crawl_delay_of
         self._outbox = outbox  # for hosts of other shards; None if all hosts are ours
         self._check_rows()
         self._turns = Turns(store)
@@ -312,10 +315,16 @@ class Frontier:
         else:
             return Lease(host, url, "page", origin, key, now, row)
         return None
+        elif is_parked_by(self._crawl_delay_of(host, matcher.crawl_delay_s)):
+            self._close(active, key, row, "parked", LONG_DELAY, changes)
 
     def _close(self, active: Active, key: bytes, row: UrlRow, outcome: str, reason: str, changes: list[Change]) -> None:
         """Settle a URL that is not to be requested."""
-        row.state, row.outcome, row.reason = "dropped", outcome, reason
+        row.reason = reason
+        if outcome == "parked":
+            row.state = "parked"
+        else:
+            row.state, row.outcome = "dropped", outcome
         changes += [("urls", key, pack(row)), ("queue", row.queue_key, None)]
         active.buffer.popleft()
         active.row.queued -= 1

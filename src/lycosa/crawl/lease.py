@@ -14,6 +14,7 @@ from lycosa.ports import Change
 from lycosa.web.headers import Headers
 
 DelayOf = Callable[[str], float]  # the least gap of a host, in seconds
+CrawlDelayOf = Callable[[str, float | None], float | None]  # of a host, given the one it wishes for
 OpenAt = Callable[[str, float], float]  # from now on, when a host may be asked
 LANES = 4
 JOINED = b"joined:"  # in `meta`: hosts that seeds have led to

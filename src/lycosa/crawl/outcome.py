@@ -14,7 +14,7 @@ from __future__ import annotations
 import msgspec
 
 from lycosa.errors import BadUrl
-from lycosa.model import Reply, Response, Trouble
+from lycosa.model import REFUSED, Reply, Response, Trouble
 from lycosa.web.headers import read_retry_after
 from lycosa.web.politeness import PUSHED_BACK
 from lycosa.web.url import is_web, parse
@@ -59,7 +59,7 @@ Outcome = Fetched | Unchanged | Moved | Gone | Forbidden | Refused | Failed
 def judge(reply: Reply, asked_if_changed: bool) -> Outcome:
     """The outcome of a page's request."""
     if isinstance(reply, Trouble):
-        if reply.kind == "address.refused":
+        if reply.kind in REFUSED:
             return Refused(reply.kind)
         return Failed(reply.kind, is_lasting=reply.is_lasting)
     status = reply.status

@@ -12,9 +12,11 @@ from itertools import islice
 from lycosa.crawl.line import Line
 from lycosa.crawl.rows import HostRow, UrlRow, pack, unpack
 from lycosa.crawl.rules import Rules, origin_of
-from lycosa.model import TROUBLES
+from lycosa.model import REFUSED, TROUBLES
 from lycosa.ports import Change, Store
+from lycosa.web.politeness import is_parked_by
 
+LONG_DELAY = "robots.delay"  # the reason of what a host's long Crawl-delay keeps from being fetched
 _AT_ONCE = 1_000  # URLs
 
 
@@ -71,15 +73,19 @@ class Park:
     def _give_up(self, row: UrlRow, reason: str) -> bool:
         """Say what became of a URL that still waits at the end. Is it one that may be tried again?"""
         row.queue_key = b""
-        rules = self._rules.row(origin_of(row.url)) if row.kind == "page" else None
+        origin = origin_of(row.url)
+        rules = self._rules.row(origin) if row.kind == "page" else None
         trouble = rules.reason if rules is not None and rules.state == "closed" else ""
+        matcher = self._rules.matcher(origin) if rules is not None else None
+        if matcher is not None and is_parked_by(matcher.crawl_delay_s):
+            reason = LONG_DELAY
         if not TROUBLES.get(trouble, False):
             row.state, row.reason = "parked", trouble or row.reason or reason
             self._stats[f"parked:{row.reason}"] += 1
             return True
         # Its host cannot be asked for anything, and that will not change soon.
         row.state, row.outcome, row.reason = "done", "failed", trouble
-        if trouble == "address.refused":
+        if trouble in REFUSED:
             row.state, row.outcome = "dropped", "refused"
         self._stats[row.outcome] += 1
         self._stats[f"{row.outcome}:{trouble}"] += 1

@@ -5,9 +5,8 @@ heap that holds back what could still be overtaken. Memory is bounded by hosts a
 the number of requests. Nothing here reads a clock or a file: rows in, figures out.
 
 A gap runs from the end of an answer to the start of the next request. A request that was under way when the process
-died has no known end; it counts as ended when it began, the least that can be said, so that its gap is never made to
-look longer by guessing. The Crawl-delay that is known today binds from the last robots.txt of the host on; before
-that, another one may have been in force.
+died has no known end; it counts as ended when it began, since the log cannot say more. The Crawl-delay that is known
+today binds from the last robots.txt of the host on; before that, another one may have been in force.
 """
 
 from __future__ import annotations
