@@ -30,8 +30,10 @@ def is_lowered(before: Settings, now: Settings) -> bool:
 
 
 def regrant(directory: Path) -> None:
-    stores = [RocksStore(path) for path in stores_of(directory) if path.is_dir()]
+    stores: list[RocksStore] = []
     try:
+        for path in stores_of(directory):
+            stores.append(RocksStore(path))
         used: Counter[str] = Counter()
         for store in stores:
             kept = {name: _used(store, name, granted) for name, granted in _grants(store)}

@@ -13,11 +13,13 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from lycosa.backends.directory_lock import locked
 from lycosa.backends.durable import sync_directory
 from lycosa.backends.journal import Journal
 from lycosa.backends.layout import FEED, REPARTITION, TABLES, note_shards, shard_name, shards_of
@@ -32,6 +34,7 @@ from lycosa.crawl.mend import MEND
 from lycosa.crawl.messages import Parcel
 from lycosa.crawl.outbox import read_parcel
 from lycosa.crawl.places import owner_of_row
+from lycosa.crawl.reopen import BUDGETS, least_of
 from lycosa.crawl.rows import read_counts
 from lycosa.crawl.shares import GRANTED, LEDGER
 from lycosa.errors import BadInput
@@ -49,14 +52,35 @@ Tell = Callable[[str], None]
 
 def repartition(directory: Path, shards: int, tell: Tell) -> None:
     """See that the crawl in a directory has so many shards."""
+    if not shards_of(directory) and not (directory / REPARTITION).exists():
+        return
+    with locked(directory):
+        _complete(directory)
+        before = shards_of(directory)
+        if before not in (0, shards):
+            _divide(directory, before, shards, tell)
+
+
+def complete(directory: Path) -> None:
+    """End a division that was killed when all was copied; one that was killed before is left undone."""
+    if (directory / REPARTITION).exists():
+        with locked(directory):
+            _complete(directory)
+
+
+def _complete(directory: Path) -> None:
     place = directory / REPARTITION
     if (place / _READY).exists():
         _switch(directory, int((place / _READY).read_text()))
     shutil.rmtree(place, ignore_errors=True)
-    before = shards_of(directory)
-    if before in (0, shards):
-        return
+
+
+def _divide(directory: Path, before: int, shards: int, tell: Tell) -> None:
+    place = directory / REPARTITION
     old = [number for number in range(before) if (directory / shard_name(number)).is_dir()]
+    if not old:  # it was killed before the first store was made
+        note_shards(directory, shards)
+        return
     with contextlib.ExitStack() as closing:
         stores = {number: _open(closing, directory / shard_name(number)) for number in old}
         _check(stores)
@@ -107,6 +131,27 @@ def _switch(directory: Path, shards: int) -> None:
     shutil.rmtree(place)
 
 
+def _all_lines(found: Sequence[bytes]) -> bytes:
+    return b"\n".join(dict.fromkeys(line for value in found for line in value.split(b"\n") if line))
+
+
+def _state(found: Sequence[bytes]) -> bytes:
+    return b"finished" if set(found) == {b"finished"} else b"stopped"
+
+
+# How what several shards say becomes what all of them say.
+_JOINS: dict[bytes, Callable[[Sequence[bytes]], bytes]] = {
+    b"seeds": _all_lines,
+    b"forgotten": _all_lines,
+    b"state": _state,
+    b"turn": max,
+    b"elapsed": partial(max, key=float),
+    b"synced": partial(min, key=float),
+    MEND: partial(min, key=float),
+    BUDGETS: least_of,
+}
+
+
 class _Division:
     """Copies every row of the old stores to where it belongs among the new ones."""
 
@@ -121,14 +166,14 @@ class _Division:
         self._parcels = 0
 
     def copy(self) -> None:
-        is_torn = self._flush_feeds()
+        self._flush_feeds()
         for store in self._old.values():
             for family in FAMILIES:
                 if family not in ("meta", "seen", "outbox"):  # filters are made anew from the rows
                     self._copy_family(store, family)
         for store in self._old.values():
             self._reroute(store)
-        self._copy_meta(is_torn)
+        self._copy_meta()
 
     def _copy_family(self, store: RocksStore, family: str) -> None:
         rows = store.scan(family)
@@ -147,16 +192,17 @@ class _Division:
                 self._told_at = time.monotonic()
                 self._tell(f"{self._copied:,} rows")
 
-    def _flush_feeds(self) -> bool:
-        """Put all rows of tables into files. Has a power cut taken some of them?"""
-        is_torn = False
+    def _flush_feeds(self) -> None:
+        """Put all rows of tables into files. If a power cut has taken some of them, it is noted in their store."""
         for number, store in self._old.items():
             fed, settled = flushed_to(store), settled_to(store)
             journal = Journal(self._directory / FEED, shard_name(number), settled)
-            is_torn = is_torn or (journal.found < settled and fed < settled)
+            if journal.found < settled and fed < settled:
+                # Flushing hides it: should we be killed, whoever comes next is to know.
+                store.write([("meta", MEND, store.get("meta", b"synced") or b"0")])
+                store.sync()
             journal.close()
             flush_feed(self._directory, shard_name(number), store)
-        return is_torn
 
     # -- what was on its way -------------------------------------------------------------------------------------------
 
@@ -188,9 +234,9 @@ class _Division:
 
     # -- meta ----------------------------------------------------------------------------------------------------------
 
-    def _copy_meta(self, is_torn: bool) -> None:
+    def _copy_meta(self) -> None:
         stats = add_counts(read_counts(store.get("meta", b"stats")) for store in self._old.values())
-        everywhere = self._said_by_all(is_torn)
+        everywhere = self._said_by_all()
         owned = self._owned(stats)
         for number, store in enumerate(self._new):
             counts = self._counts[number]
@@ -218,27 +264,15 @@ class _Division:
         ]
         return max([flushed_to(self._old[number]) if number in self._old else 0, *files])
 
-    def _said_by_all(self, is_torn: bool) -> dict[bytes, bytes]:
+    def _said_by_all(self) -> dict[bytes, bytes]:
         """What every shard has."""
         said: dict[bytes, bytes] = {}
-        found = {
-            name: list(self._values(name))
-            for name in (b"seeds", b"forgotten", b"state", b"elapsed", b"turn", b"synced")
-        }
-        for name in (b"seeds", b"forgotten"):
-            lines = dict.fromkeys(line for value in found[name] for line in value.split(b"\n") if line)
-            if lines:
-                said[name] = b"\n".join(lines)
-        if found[b"turn"]:
-            said[b"turn"] = max(found[b"turn"])
-        if found[b"elapsed"]:
-            said[b"elapsed"] = max(found[b"elapsed"], key=float)
-        if found[b"synced"]:
-            said[b"synced"] = min(found[b"synced"], key=float)
-        if found[b"state"]:
-            said[b"state"] = b"finished" if set(found[b"state"]) == {b"finished"} else b"stopped"
-        if b"running" in found[b"state"] or is_torn:  # not closed in an orderly way: whoever opens it looks closer
-            said[MEND] = said.get(b"synced", b"0") if is_torn else b"inf"
+        for name, join in _JOINS.items():
+            found = list(self._values(name))
+            if name == MEND and b"running" in self._values(b"state"):
+                found.append(b"inf")  # not closed in an orderly way: whoever opens it looks closer
+            if found:
+                said[name] = join(found)
         for store in self._old.values():
             said.update(store.scan("meta", JOINED, JOINED[:-1] + b";"))
         return said

@@ -7,6 +7,7 @@ closed: a shard never outlives its supervisor for long. Signals are the supervis
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -19,7 +20,7 @@ import uvloop
 from lycosa import config
 from lycosa.backends.allocation import keep_what_is_loaded
 from lycosa.backends.exchange_sockets import SocketExchange
-from lycosa.backends.orders import Close, Failed, Finish, Line, Look, Over, Request, Sight, Start, Stop, Told
+from lycosa.backends.orders import Close, Failed, Finish, Line, Look, Over, Request, Seeds, Sight, Start, Stop, Told
 from lycosa.crawl.company import Seat
 from lycosa.errors import LycosaError, is_disk_full
 from lycosa.wiring import Crawl
@@ -30,7 +31,8 @@ _ASK_S = 2.0  # other shards, before we tell how it goes
 
 
 class Shard:
-    def __init__(self, line: Line, job: Crawl) -> None:
+    def __init__(self, own: int, line: Line, job: Crawl) -> None:
+        self._own = own
         self._line = line
         self._job = job
         self._closing: asyncio.Future[Close | None] = asyncio.get_running_loop().create_future()
@@ -52,23 +54,28 @@ class Shard:
         await self._closing
 
     async def _obey(self) -> None:
-        job = self._job
-        while (order := await self._line.receive()) is not None:
-            match order:
-                case Look(number):
-                    self._begin(self._look(number))
-                case Stop():
-                    job.loop.stop()
-                case Finish():
-                    job.loop.finish()
-                case Request(number, asked):
-                    self._line.send(self._told(number, asked))
-                case Close():
-                    self._close(order)
+        try:
+            while (order := await self._line.receive()) is not None:
+                self._do(order)
+        except Exception:  # a shard that obeys nobody must not crawl
+            logging.getLogger("lycosa").exception("shard %d cannot do what it is told, and ends", self._own)
         # The supervisor is gone. What is under way may end; if it does not, it is repeated another time.
         asyncio.get_running_loop().call_later(_ORPHAN_S, os._exit, 1)
-        job.loop.stop()
+        self._job.loop.stop()
         self._close(None)
+
+    def _do(self, order: Any) -> None:
+        match order:
+            case Look(number):
+                self._begin(self._look(number))
+            case Stop():
+                self._job.loop.stop()
+            case Finish():
+                self._job.loop.finish()
+            case Request(number, asked):
+                self._line.send(self._told(number, asked))
+            case Close():
+                self._close(order)
 
     def _close(self, order: Close | None) -> None:
         if not self._closing.done():
@@ -94,9 +101,10 @@ class Shard:
         self._line.send(Sight(number, is_idle, activity, dict(job.stats), job.active_hosts))
 
     async def _even_out(self) -> bool:
-        """With nothing to do: give back what is left of a budget, or ask for more if there are pages. Is there more?"""
+        """With nothing to do: ask for more of a budget if nothing else is missing, else let others have what is left of
+        ours. Is there more?"""
         allowance = self._job.loop.allowance
-        if allowance.pages_left(0) > 0 or not self._job.frontier.has_queued:
+        if allowance.pages_left(0) > 0 or not self._job.loop.has_work:
             await allowance.give_back()
             return False
         has_more = await allowance.want_again()
@@ -107,8 +115,8 @@ class Shard:
     def _told(self, number: int, asked: dict[str, object]) -> Told:
         try:
             return Told(number, self._job.answer(asked))
-        except (LycosaError, ValueError) as error:
-            return Told(number, {}, str(error))
+        except Exception as error:  # whatever somebody asks for, the crawl goes on
+            return Told(number, {}, str(error) or type(error).__name__)
 
 
 async def serve(end: socket.socket) -> int:
@@ -116,14 +124,20 @@ async def serve(end: socket.socket) -> int:
     start = await line.receive()
     if not isinstance(start, Start):
         return 1
+    seeds: list[str] = []
+    while len(seeds) < start.seeds:
+        part = await line.receive()
+        if not isinstance(part, Seeds):
+            return 1
+        seeds += part.some
     directory = Path(start.directory)
     try:
         exchange = SocketExchange(directory, start.own, start.shards, start.token)
         seat = Seat(start.own, start.shards, exchange, start.ahead_s)
-        job = Crawl(directory, config.load(directory / "lycosa.toml"), start.seeds, seat=seat)
+        job = Crawl(directory, config.load(directory / "lycosa.toml"), seeds, seat=seat)
         try:
             keep_what_is_loaded()
-            await Shard(line, job).run()
+            await Shard(start.own, line, job).run()
         finally:
             job.close()
     except LycosaError as error:

@@ -9,22 +9,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
-import os
 import secrets
 import subprocess
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from lycosa import config
 from lycosa.backends import warc_check
 from lycosa.backends.control import ControlServer
+from lycosa.backends.directory_lock import locked
 from lycosa.backends.layout import WARCS, note_shards, shard_name, shards_of, warc_prefix
-from lycosa.backends.orders import Close, Failed, Finish, Line, Look, Order, Over, Request, Sight, Start, Stop, Told
+from lycosa.backends.orders import (
+    Close,
+    Failed,
+    Finish,
+    Line,
+    Look,
+    Order,
+    Over,
+    Request,
+    Seeds,
+    Sight,
+    Start,
+    Stop,
+    Told,
+)
 from lycosa.backends.rocks import StoreBusy, is_in_use
 from lycosa.backends.room import check_room, size_of
 from lycosa.backends.sharded import add_counts
@@ -40,12 +53,12 @@ from lycosa.regrant import is_lowered, regrant
 
 _ROUND_S, _QUIET_ROUND_S = 0.5, 0.1  # with work to do, and without
 _ROOM_S = 2.0
+_SEEDS_AT_ONCE = 1_000
 _MOST_DEATHS, _WITHIN_S = 5, 60.0  # of one shard
 _LAST_WORDS_S = 30.0  # from closing its socket to the end of its process
 _ORPHANS_S = 15.0  # how long shards of a killed crawl may take to stop
 _PATIENCE_S = 8.0
 _MOST_SILENT = 15  # rounds without an answer: two minutes, long enough for any disk
-_LOCK = ".supervisor.lock"
 
 
 class ShardsDie(LycosaError):
@@ -103,7 +116,10 @@ class Supervisor:
         self.remember(Counter(), 0.0)
 
     def __enter__(self) -> Self:
-        self._lock.enter_context(_locked(self.directory))
+        self._lock.enter_context(locked(self.directory))
+        if shards_of(self.directory) not in (0, len(self._shards)):
+            self._lock.close()
+            raise StoreBusy(f"{self.directory} was divided anew by another process: run the same command again")
         # What modules of the user have opened is not to be had twice: with those, every shard loads its own.
         births = bear(len(self._shards), may_copy=not self.settings.crawl.processors)
         for shard, birth in zip(self._shards, births, strict=True):
@@ -215,9 +231,12 @@ class Supervisor:
         shard.birth = None
         shard.mute += 1  # until it says something
         shard.line = line = await Line.on(ours)
+        seeds = self._seeds
         line.send(
-            Start(str(self.directory), shard.own, len(self._shards), self._token, self._clock.ahead_s, self._seeds)
+            Start(str(self.directory), shard.own, len(self._shards), self._token, self._clock.ahead_s, len(seeds))
         )
+        for at in range(0, len(seeds), _SEEDS_AT_ONCE):
+            line.send(Seeds(seeds[at : at + _SEEDS_AT_ONCE]))
         if self._phase == "stopping":
             line.send(Stop())
         elif self._phase == "finishing":
@@ -348,16 +367,17 @@ class Supervisor:
 
     async def _request(self, shard: _Shard, asked: dict[str, Any]) -> dict[str, Any]:
         self._numbers += 1
+        number = self._numbers
         future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
-        self._asked[self._numbers] = future
-        shard.send(Request(self._numbers, asked))
+        self._asked[number] = future
+        shard.send(Request(number, asked))
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 told = await future
         except TimeoutError:
             raise BadInput("the process that crawls this host does not answer: try again") from None
         finally:
-            self._asked.pop(self._numbers, None)
+            self._asked.pop(number, None)
         if told.error:
             raise BadInput(told.error)
         return told.answer
@@ -369,17 +389,3 @@ def _reap(process: Process) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """One supervisor a directory."""
-    fd = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreBusy(f"{directory} is in use by another crawl: wait for it or stop it first") from None
-        yield
-    finally:
-        os.close(fd)

@@ -18,6 +18,7 @@ from lycosa.backends import warc_check
 from lycosa.backends.allocation import follow_growth, prepare_memory
 from lycosa.backends.bodies import WarcBodies
 from lycosa.backends.control import ControlServer
+from lycosa.backends.directory_lock import locked
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.journal import Journal
@@ -99,21 +100,19 @@ class Crawl:
         self._agent = write_agent(settings.agent.name, lycosa.__version__, settings.agent.contact)
         self.seeds, processors = check_job(directory, settings, seeds)
         normal = Normaliser(settings.urls.tracking, settings.urls.session)
-        if seat is None and shards_of(directory) > 1:
-            raise BadInput(
-                f"the crawl in {directory} is divided over {shards_of(directory)} processes: go on with lycosa crawl, "
-                "or bring it together with --processes 1"
-            )
         directory.mkdir(parents=True, exist_ok=True)
-        self._rocks = RocksStore(directory / self._shard, cache_bytes=_CACHE_BYTES // (seat.shards if seat else 1))
-        self._store = TogetherStore(self._rocks)
-        self._notes = NoteFiles(directory / self._shard / NOTES)
-        try:
+        with contextlib.ExitStack() as opening:
+            if seat is None:  # else the supervisor has the lock
+                opening.enter_context(locked(directory))
+                _check_undivided(directory)
+            cache_bytes = _CACHE_BYTES // (seat.shards if seat else 1)
+            self._rocks = RocksStore(directory / self._shard, cache_bytes=cache_bytes)
+            opening.callback(self._rocks.close)
+            self._store = TogetherStore(self._rocks)
+            self._notes = NoteFiles(directory / self._shard / NOTES)
+            opening.callback(self._notes.close)
             self._assemble(normal, processors, on_page, on_reply)
-        except BaseException:
-            self._notes.close()
-            self._store.close()
-            raise
+            self._open = opening.pop_all()  # what is closed last
 
     def _assemble(
         self, normal: Normaliser, processors: Processors, on_page: OnPage | None, on_reply: OnReply | None
@@ -139,8 +138,8 @@ class Crawl:
             PageBudget(self._store, settings.budget.domain_pages, settings.budget.host_pages, shares),
             capacity=settings.fetch.hosts,
             delay_of=self.manners.delay_of,
-            crawl_delay_of=self.manners.crawl_delay_of,
             open_at=self.manners.open_at,
+            crawl_delay_of=self.manners.crawl_delay_of,
             outbox=company.outbox if company else None,
             notes=self._notes,
         )
@@ -173,8 +172,8 @@ class Crawl:
             clock=self.clock,
             gate=passages,
             source=settings.network.source,
-            is_nameless=not settings.agent.contact,
             ca_file=settings.network.ca_file or None,
+            is_nameless=not settings.agent.contact,
         )
         parts = Parts(
             self.frontier,
@@ -359,7 +358,10 @@ class Crawl:
         match asked.get("do"):
             case "override":
                 host, wanted = str(asked.get("host", "")), asked.get("override")
-                override = msgspec.convert(wanted, Override) if wanted is not None else None
+                try:
+                    override = msgspec.convert(wanted, Override) if wanted is not None else None
+                except msgspec.ValidationError as error:
+                    raise BadInput(f"this cannot hold for a host: {error}") from None
                 known = self.frontier.peek(host)
                 self.manners.override(host, override, known.crawl_delay_s if known is not None else None)
                 return {"ok": True}
@@ -379,8 +381,7 @@ class Crawl:
     def close(self) -> None:
         """Finish what is written, and let go of the directory. A disk that is full keeps nothing from being closed."""
         with contextlib.ExitStack() as parts:
-            parts.callback(self._rocks.close)
-            parts.callback(self._notes.close)
+            parts.push(self._open)
             parts.callback(self._rocks.sync)
             parts.callback(self.feed.close)
             if self._records is not None:
@@ -388,6 +389,14 @@ class Crawl:
             parts.callback(self._bodies.close)
             self.feed.seal()
             self.feed.flush()
+
+
+def _check_undivided(directory: Path) -> None:
+    if shards_of(directory) > 1:
+        raise BadInput(
+            f"the crawl in {directory} is divided over {shards_of(directory)} processes: go on with lycosa crawl, "
+            "or bring it together with --processes 1"
+        )
 
 
 def _log(url: str, error: Exception) -> None:

@@ -100,6 +100,48 @@ def test_what_is_told_arrives_in_order_and_whole(make: Make) -> None:
     within(run)
 
 
+def test_more_than_fits_into_one_frame_arrives_as_well(make: Make) -> None:
+    async def run() -> None:
+        ears = await company(make)
+        large = msgspec.Raw(msgspec.msgpack.encode("x" * (LONGEST // 5)))
+        for number in range(7):
+            ears[0].exchange.tell(1, Links(number, [large]))
+        assert await ears[0].exchange.ask(1, UrlAt(b"k")) == b"k"
+        assert [message.last for _, message in ears[1].heard[:7]] == list(range(7))
+        assert [event for ear in ears for event in ear.events if event[0] == "lost"] == []
+        await part(ears)
+
+    within(run)
+
+
+def test_an_answer_to_a_question_of_an_earlier_connection_is_nobodys(make: Make) -> None:
+    async def run() -> None:
+        ears = await company(make)
+        numbers: list[int] = []
+
+        def hear(shard: int, messages: Any) -> None:
+            numbers.extend(number for number, _ in messages)
+            ears[0].stirred.set()
+
+        ears[0].take = hear  # type: ignore[method-assign]
+        before = ears[1].exchange.ask(0, Enter(1, "192.0.2.1", 1.0))
+        await ears[0].until(lambda: numbers)
+        await ears[1].exchange.aclose()
+        again = Ear(make(1))
+        await again.exchange.start()
+        await again.until(lambda: again.exchange.is_near(0))
+        await ears[0].until(lambda: ears[0].exchange.is_near(1))
+        asked = again.exchange.ask(0, Enter(1, "192.0.2.2", 1.0))
+        await ears[0].until(lambda: len(numbers) == 2)
+        ears[0].exchange.answer(1, numbers[0], "to what was asked before")
+        ears[0].exchange.answer(1, numbers[1], "to this")
+        assert await asked == "to this"
+        assert isinstance(before.exception(), PeerAway)
+        await part([ears[0], again])
+
+    within(run)
+
+
 def test_both_ends_ask_and_each_answer_finds_its_question(make: Make) -> None:
     async def run() -> None:
         ears = await company(make)

@@ -17,7 +17,9 @@ from crawling import NameServer, naming
 from small_crawl import ENVIRONMENT, OWN, done, pages, told, web
 from test_shared_address import ADDRESS, Site, least_gap_s, serving
 
+from lycosa.backends.control import ask
 from lycosa.backends.layout import stores_of
+from lycosa.errors import BadInput
 from lycosa.kit.keys import host_key, owner_of
 from lycosa.sim.audit import audit
 from lycosa.sim.plan import WorldPlan
@@ -239,6 +241,23 @@ def test_shards_that_hang_whenever_they_are_started_end_the_crawl(tmp_path: Path
             process = await start(*crawl_of(served, tmp_path, 2), program=("-c", HOPELESS))
             _, err = await ended(process, code=2)
             assert "has died 5 times before it had begun" in err.splitlines()[-1]
+
+    asyncio.run(run())
+
+
+def test_what_a_shard_cannot_do_is_answered_by_a_sentence_and_it_crawls_on(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with web(PLAN, latency=0.1) as served:
+            process = await start(*crawl_of(served, tmp_path, 2, "-s", "fetch.slots=4", "--json"))
+            await until(lambda: served.requests > 20)
+            for wrong in ({"max_rps": "a"}, {"crawl_delay_s": -1.0}, [], 7):
+                with pytest.raises(BadInput):
+                    await asyncio.to_thread(ask, tmp_path, {"do": "override", "host": "x", "override": wrong})
+            summary, err = await ended(process)
+            assert summary["state"] == "finished"
+            assert "ended" not in err
+            assert "Traceback" not in err
+            assert found(tmp_path) >= expected(served)
 
     asyncio.run(run())
 

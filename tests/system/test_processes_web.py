@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+import pytest
 from crawling import NameServer, naming
 from small_crawl import done, pages
 
@@ -67,14 +69,17 @@ async def serving(site: Site) -> AsyncIterator[None]:
         await asyncio.gather(*tasks)
 
 
-async def crawl(site: Site, directory: Path, *seeds: str) -> None:
+async def crawl(site: Site, directory: Path, *seeds: str) -> dict[str, Any]:
     known = NameServer({})
     known.wildcard = [ADDRESS]
     async with serving(site), naming(known) as server:
         settings = [f'network.nameservers=["{server}"]', 'polite.own_hosts=["lycosa.test", "127.0.0.0/8"]']
         options = [part for setting in settings for part in ("-s", setting)]
         named = [seed.replace("PORT", str(site.port)) for seed in seeds]
-        await done("crawl", *named, "--dir", str(directory), "--delay", "0s", "--processes", "3", *options)
+        fixed = ["--dir", str(directory), "--delay", "0s", "--processes", "3", "--json"]
+        out, _ = await asyncio.wait_for(done("crawl", *named, *fixed, *options), 30)
+        summary: dict[str, Any] = json.loads(out)
+        return summary
 
 
 def test_rules_that_lie_on_a_host_of_another_shard_are_asked_for_and_obeyed(tmp_path: Path) -> None:
@@ -105,3 +110,16 @@ def test_where_a_seed_leads_joins_the_scope_also_in_another_shard(tmp_path: Path
     asyncio.run(crawl(site, tmp_path, f"http://{A}:PORT/"))
     fetched = {page["url"].split("/", 3)[3] for page in pages(tmp_path) if page["status"] == 200}
     assert fetched == {"home", "next"}
+
+
+@pytest.mark.parametrize("budget", [("--max-pages", "1000"), ("-s", "budget.day_pages=1000")])
+def test_a_host_that_wants_to_be_left_alone_keeps_no_crawl_with_a_budget_from_its_end(
+    tmp_path: Path, budget: tuple[str, str]
+) -> None:
+    slow = "User-agent: *\nCrawl-delay: 200\n"  # longer than a crawl waits
+    site = Site(
+        {(A, "/robots.txt"): slow, (B, "/robots.txt"): slow, (C, "/"): "<a href=/next>n</a>", (C, "/next"): "x"}
+    )
+    summary = asyncio.run(crawl(site, tmp_path, *(f"http://{host}:PORT/" for host in (A, B, C)), *budget))
+    assert (summary["state"], summary["pages"]["fetched"]) == ("finished", 2)
+    assert summary["urls"] == {"known": 4, "queued": 0, "parked": 2}

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from lycosa.backends.exchange_memory import Hub, MemoryExchange
 from lycosa.backends.memory import MemoryStore
 from lycosa.crawl.claims import names_of
-from lycosa.crawl.copies import Copies
-from lycosa.crawl.messages import Near
+from lycosa.crawl.copies import PATIENCE_S, Copies
+from lycosa.crawl.messages import FirstWith, Near
 from lycosa.errors import DiskFull
 from lycosa.ports import Change
 
@@ -54,3 +54,27 @@ def test_a_store_that_cannot_be_written_is_told_of() -> None:
         return told
 
     assert [type(error) for error in asyncio.run(run())] == [DiskFull]
+
+
+def test_nobody_waits_for_ever_for_a_body_that_two_are_about_to_store() -> None:
+    body = b"h" * 32
+
+    async def run() -> None:
+        copies, answers = copies_on(MemoryStore()), list[object]()
+        assert await copies._first_with(body, True) is None  # the first, which never stores it
+        second = asyncio.create_task(copies._first_with(body, True))
+        await asyncio.sleep(0)
+        copies.first_with(1, FirstWith(body, True), answers.append)  # another shard waits as well
+        waiting = copies.pending(body)
+        assert waiting is not None
+        copies._expire(body, waiting)  # now the other shard is about to store it, and then the second
+        anew = copies.pending(body)
+        assert anew is not None
+        assert anew is not waiting
+        third = asyncio.create_task(anew.wait())
+        async with asyncio.timeout(5 * PATIENCE_S):
+            assert await second is None
+            await third
+        assert answers == [None]
+
+    asyncio.run(run())

@@ -6,8 +6,8 @@ from lycosa.backends.memory import MemoryStore
 from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.lease import JOINED, Candidate, RobotsAnswer
-from lycosa.crawl.messages import Links, Lost
-from lycosa.crawl.outbox import Outbox, read_parcel
+from lycosa.crawl.messages import Links, Lost, Parcel
+from lycosa.crawl.outbox import Outbox, read_parcel, rewritten
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key, owner_of
@@ -136,3 +136,30 @@ def test_parcels_that_have_arrived_are_kept_for_a_minute() -> None:
     assert len(list(store.scan("outbox"))) == 300
     outbox.acknowledge(1, 300, 1_061.0)
     assert len(list(store.scan("outbox"))) == 0
+
+
+def test_of_large_parcels_few_are_in_memory_and_all_are_sent_in_order() -> None:
+    store = MemoryStore()
+    outbox = Outbox(store, 0, SHARDS)
+    host = host_of_shard(1)
+    for number in range(40):
+        store.write(outbox.route([away(f"http://{host}/{number}/{'x' * 1_000_000}")], []))
+    [pile] = [pile for shard, pile in outbox._piles.items() if shard == 1]
+    found = []
+    while links := outbox.take(1):
+        assert sum(len(value) for _, value in pile._fresh) <= 10_000_000
+        found += [int(url.split("/")[3]) for url in urls_in(links)]
+    assert found == list(range(40))
+
+
+def test_parcels_can_be_rewritten_where_they_lie() -> None:
+    store = MemoryStore()
+    outbox = Outbox(store, 0, SHARDS)
+    keep, drop = f"http://{host_of_shard(1)}/keep", f"http://{host_of_shard(1)}/drop"
+    for url in (keep, drop):
+        store.write(outbox.route([away(url)], []))
+    places = [key for key, _ in store.scan("outbox")]
+    store.write(rewritten(store, lambda each: Parcel([url for url in each.urls if url.url == keep])))
+    assert rewritten(store, lambda each: each) == []
+    assert [key for key, _ in store.scan("outbox")] == places  # numbers are counted by both ends
+    assert urls_in(Outbox(store, 0, SHARDS).take(1)) == [keep]

@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lycosa.backends.directory_lock import locked
 from lycosa.backends.layout import note_shards, shard_name, shards_of, stores_of
-from lycosa.backends.rocks import RocksStore
+from lycosa.backends.rocks import RocksStore, StoreBusy
 from lycosa.backends.sharded import ShardedStore
 from lycosa.crawl.budget import PageBudget
 from lycosa.crawl.frontier import Frontier
@@ -18,11 +19,12 @@ from lycosa.crawl.lease import Candidate
 from lycosa.crawl.messages import Parcel
 from lycosa.crawl.outbox import own_parcels
 from lycosa.crawl.places import owner_of_row
+from lycosa.crawl.reopen import least_of
 from lycosa.crawl.rows import read_counts
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
 from lycosa.kit.keys import host_key, owner_of
-from lycosa.repartition import repartition
+from lycosa.repartition import complete, repartition
 from lycosa.web.url import host_of
 
 HOSTS = [f"host{number}.example" for number in range(12)]
@@ -140,3 +142,60 @@ def test_a_directory_without_a_crawl_is_left_alone(tmp_path: Path) -> None:
     assert shards_of(tmp_path) == 2
     repartition(tmp_path, 1, quiet)
     assert shards_of(tmp_path) in (0, 1)
+
+
+def test_while_somebody_works_in_a_directory_nobody_else_divides_it(directory: Path) -> None:
+    place = directory / ".repartition"
+    place.mkdir()
+    (place / "half").write_text("of what another process is copying")
+    with locked(directory):
+        for divide in (lambda: repartition(directory, 3, quiet), lambda: complete(directory)):
+            with pytest.raises(StoreBusy, match="in use"):
+                divide()
+    assert (place / "half").exists()
+    assert shards_of(directory) == 1
+    repartition(directory, 3, quiet)
+    assert shards_of(directory) == 3
+
+
+def test_a_division_that_was_killed_in_its_last_step_is_ended_whatever_number_is_wanted(directory: Path) -> None:
+    before = contents(directory)
+    whole = directory.with_name(f"{directory.name}-whole")
+    shutil.copytree(directory, whole)
+    repartition(whole, 3, quiet)
+    place = directory / ".repartition"
+    place.mkdir()
+    for path in whole.glob("shard-*[0-9]"):
+        shutil.move(path, place / path.name)
+    (place / "ready").write_text("3")
+    (directory / shard_name(0)).rename(place / f"old-{shard_name(0)}")
+    complete(directory)
+    assert shards_of(directory) == 3
+    assert contents(directory) == before
+
+
+def test_a_crawl_that_was_killed_before_its_first_store_was_made_can_have_another_number(tmp_path: Path) -> None:
+    note_shards(tmp_path, 4)
+    repartition(tmp_path, 3, quiet)
+    assert shards_of(tmp_path) == 3
+    assert not list(tmp_path.glob("shard-*"))
+
+
+@pytest.mark.parametrize(("state", "mend"), [(b"stopped", b"1700000000.5"), (b"running", b"1700000000.5")])
+def test_budgets_and_what_is_to_be_mended_are_told_to_all(directory: Path, state: bytes, mend: bytes) -> None:
+    store = RocksStore(directory / shard_name(0))
+    store.write([("meta", b"budgets", b'{"budget.domain":5}'), ("meta", b"mend", mend), ("meta", b"state", state)])
+    store.close()
+    for shards in (3, 2):
+        repartition(directory, shards, quiet)
+        for path in stores_of(directory):
+            store = RocksStore(path, read_only=True)
+            assert store.get("meta", b"budgets") == b'{"budget.domain":5}'
+            assert store.get("meta", b"mend") == mend
+            store.close()
+
+
+def test_of_budgets_that_differ_the_smaller_are_kept() -> None:
+    noted = [b'{"a":5,"b":null,"c":null}', b'{"a":7,"b":3,"c":null}']
+    assert msgspec.json.decode(least_of(noted)) == {"a": 5, "b": 3, "c": None}
+    assert least_of(noted) == least_of(noted[::-1])

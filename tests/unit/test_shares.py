@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from lycosa.backends.exchange_memory import Hub, MemoryExchange
 from lycosa.backends.memory import MemoryStore
+from lycosa.crawl.allowance import Allowance, Limits
 from lycosa.crawl.budget import WAIT, PageBudget
 from lycosa.crawl.messages import GiveBack, Grant
 from lycosa.crawl.shares import Ledger, Shares
@@ -64,6 +66,42 @@ def test_pages_that_are_given_back_can_be_had_by_others() -> None:
         while await members[1].shares.want_again("crawl", 10):
             got += 1
         assert sum(member.shares.granted("crawl") for member in members) == 10
+
+    asyncio.run(run())
+
+
+def test_what_is_left_of_several_budgets_is_given_back_at_one_moment() -> None:
+    async def run() -> None:
+        members = await pair()
+        stats = Counter(fetched=0)
+        allowances = [
+            Allowance(Limits(pages=100, day_pages=100), stats, lambda: 86_400.0 * 3, member.shares)
+            for member in members
+        ]
+        for allowance in allowances:
+            assert await allowance.want_again()
+        for member, allowance in zip(members, allowances, strict=True):
+            giving = asyncio.ensure_future(allowance.give_back())
+            await asyncio.sleep(0)
+            assert [member.shares.granted(name) for name in ("crawl", "day:3")] == [0, 0]
+            await giving
+        granted = [member.shares.ledger.grant(name, 100) for member in members for name in ("crawl", "day:3")]
+        assert min(granted) > 0
+
+    asyncio.run(run())
+
+
+def test_a_day_is_over_when_the_owner_has_no_more_of_it_and_not_when_nothing_is_held() -> None:
+    async def run() -> None:
+        members = await pair()
+        one = Allowance(Limits(day_pages=2), Counter[str](), lambda: 86_400.0 * 3, members[0].shares)
+        assert not one.is_day_over()  # nothing was asked for
+        await one.want_again()
+        await one.give_back()
+        assert not one.is_day_over()
+        while await one.want_again():
+            one.count(1)
+        assert one.is_day_over()
 
     asyncio.run(run())
 

@@ -7,6 +7,7 @@ turn of the event loop. `part` and `join` play the death of a connection.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from asyncio import Future
 from typing import Any
 
@@ -48,7 +49,7 @@ class MemoryExchange:
         self.own = own
         self._listener: Listener | None = None
         self._asked: dict[tuple[int, int], Future[Any]] = {}
-        self._number = 0
+        self._number = secrets.randbits(48)  # an answer to what somebody asked before us fits none of ours
 
     def listen(self, listener: Listener) -> None:
         self._listener = listener

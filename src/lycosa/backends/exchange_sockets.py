@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import socket
 from asyncio import Future
 from collections import deque
@@ -30,6 +31,7 @@ _LINGER_S = 0.005  # how long a message waits for others to go with it
 _RETRY_S = 0.1
 _LOOK_S = 0.05
 _CLOGGED_BYTES = 4 << 20
+_FRAME_BYTES = 8 << 20  # longer ones are divided, where there is more than one message
 
 
 class _Hello(msgspec.Struct, array_like=True, frozen=True):
@@ -172,7 +174,7 @@ class _Wire(asyncio.Protocol):
         self._answers: list[tuple[int, Any]] = []
         self._asked: dict[int, Future[Any]] = {}
         self._hurried: deque[tuple[float, Future[Any]]] = deque()  # by when they are to be answered, soonest first
-        self._number = 0
+        self._number = secrets.randbits(48)  # an answer to what was asked on another connection fits none here
         self._loop = asyncio.get_running_loop()
         self._is_flush_due = False
         self.is_clogged = False
@@ -257,7 +259,17 @@ class _Wire(asyncio.Protocol):
             return
         messages, self._messages = self._messages, []
         answers, self._answers = self._answers, []
-        self._transport.write(framed(_encode((messages, answers))))
+        self._write(messages, answers)
+
+    def _write(self, messages: list[tuple[int, Any]], answers: list[tuple[int, Any]]) -> None:
+        assert self._transport is not None
+        data = _encode((messages, answers))
+        if len(data) > _FRAME_BYTES and len(messages) > 1:
+            half = len(messages) // 2
+            self._write(messages[:half], answers)
+            self._write(messages[half:], [])
+        else:
+            self._transport.write(framed(data))
 
     def fail(self) -> None:
         """Nobody will answer any more."""

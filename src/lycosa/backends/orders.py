@@ -15,14 +15,20 @@ from lycosa.backends.frames import LONGEST, framed
 
 
 class Start(msgspec.Struct, array_like=True, tag="start"):
-    """Who the shard is. Settings are in the directory."""
+    """Who the shard is. Settings are in the directory, and seeds follow."""
 
     directory: str
     own: int
     shards: int
     token: str
     ahead_s: float
-    seeds: list[str]
+    seeds: int  # how many
+
+
+class Seeds(msgspec.Struct, array_like=True, tag="seeds"):
+    """Some of them: all in one could be longer than any message may be."""
+
+    some: list[str]
 
 
 class Look(msgspec.Struct, array_like=True, tag="look"):
@@ -81,7 +87,7 @@ class Failed(msgspec.Struct, array_like=True, tag="failed"):
     is_disk_full: bool
 
 
-Order = Start | Look | Stop | Finish | Close | Request
+Order = Start | Seeds | Look | Stop | Finish | Close | Request
 Report = Sight | Told | Over | Failed
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Order | Report).decode

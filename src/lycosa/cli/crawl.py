@@ -76,8 +76,7 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
 
         show_plan(named or _stored_seeds(directory), settings, as_json)
         return
-    processes = choose_processes(directory, settings, named)
-    _divide(directory, settings, named, processes)
+    processes = _divide(directory, settings, named)
     while True:
         try:
             crawl_in = _crawl if processes == 1 else _crawl_in_many
@@ -91,17 +90,24 @@ def crawl(seeds: tuple[str, ...], seeds_file: Path | None, directory: Path, as_j
                 return
 
 
-def _divide(directory: Path, settings: config.Settings, named: list[str], processes: int) -> None:
-    """See that there are as many shards as processes. A crawl that will be refused is left as it is."""
-    if (directory / REPARTITION).exists() or shards_of(directory) not in (0, processes):
+def _divide(directory: Path, settings: config.Settings, named: list[str]) -> int:
+    """How many processes are to crawl, and see that there are as many shards. A crawl that will be refused is left as
+    it is."""
+    if (directory / REPARTITION).exists():
+        from lycosa.repartition import complete
+
+        complete(directory)
+    processes = choose_processes(directory, settings, named)
+    if shards_of(directory) not in (0, processes):
         from lycosa.cli.opened import opened
         from lycosa.repartition import repartition
 
         seeds, _ = check_job(directory, settings, named)
-        if not (directory / REPARTITION).exists():
+        if (directory / SHARD).is_dir():
             with opened(directory) as crawl:
                 check_blocked(crawl.store, seeds.values())
         repartition(directory, processes, lambda line: click.echo(f"lycosa: {line}", err=True))
+    return processes
 
 
 def _await_room(directory: Path, settings: config.Settings, obstacle: LycosaError) -> bool:

@@ -30,7 +30,8 @@ from lycosa.cli.forget_tables import TableCleaner
 from lycosa.cli.opened import existing_stores, host_name, in_directory, settings_of, store_of, written
 from lycosa.cli.options import as_json, printable
 from lycosa.crawl.claims import Claim
-from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished
+from lycosa.crawl.forget import Forgetting, Intention, Moved, Span, Target, finished, unfinished, without
+from lycosa.crawl.outbox import rewritten
 from lycosa.crawl.places import owner_of_row
 from lycosa.crawl.seen import added_to_log
 from lycosa.errors import BadUrl
@@ -115,6 +116,7 @@ class _Eraser:
         if self._warcs.is_dir():
             repair(self._warcs)  # a visit that a crash has torn is in no group that could be found and erased
         found = self._find(target)
+        self._clean_outboxes(target, found)
         change = Forgetting(self._store, target)
         change.drop_rows()
         for key in change.unmet:
@@ -134,6 +136,12 @@ class _Eraser:
         """Let all rows be in files, where they can be dealt with."""
         for number, store in enumerate(self._stores):
             flush_feed(self._directory, shard_name(number), store)
+
+    def _clean_outboxes(self, target: Target, found: _Found) -> None:
+        """What shards have for each other, some of which is sent again when they start, does not bring it back."""
+        places = {(span.file, offset) for span, offset in found.bodies.values()}
+        for store in self._stores:
+            store.write(rewritten(store, lambda each: without(target, each, lambda c: (c.file, c.offset) in places)))
 
     # -- finding -------------------------------------------------------------------------------------------------------
 

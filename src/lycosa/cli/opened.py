@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import click
 
 from lycosa import config
+from lycosa.backends.directory_lock import locked
 from lycosa.backends.journal import read_journal
 from lycosa.backends.layout import FEED, REPARTITION, SHARD, TABLES, WARCS, stores_of
 from lycosa.backends.parquet import TableFile, list_files, read_unix
@@ -153,14 +154,13 @@ def store_of(stores: Sequence[RocksStore]) -> Store:
 @contextlib.contextmanager
 def written(directory: Path) -> Iterator[list[RocksStore]]:
     """The stores of a crawl, open for writing: not while a crawl runs."""
-    stores: list[RocksStore] = []
-    try:
-        for path in existing_stores(directory):
+    existing_stores(directory)
+    with locked(directory), contextlib.ExitStack() as opening:
+        stores: list[RocksStore] = []
+        for path in stores_of(directory):  # those missing are made: rows are where they belong among all of them
             stores.append(RocksStore(path))
+            opening.callback(stores[-1].close)
         yield stores
-    finally:
-        for store in stores:
-            store.close()
 
 
 def _view(directory: Path, path: Path) -> OpenedShard:

@@ -66,9 +66,12 @@ class Allowance:
 
     async def give_back(self) -> None:
         """With nothing to do here: let other shards have what is left."""
-        for name, _, used in self._accounts():
-            if self._shares is not None:
-                await self._shares.give_back(name, used)
+        if self._shares is None:
+            return
+        # All of it at once: while one is waited for, new visits may use up the other.
+        given = [self._shares.give_back(name, used) for name, _, used in self._accounts()]
+        for each in given:
+            await each
 
     async def want_again(self) -> bool:
         """With nothing granted and work left: has another shard given anything back?"""
@@ -81,8 +84,9 @@ class Allowance:
         """Is it only for today that nothing is left?"""
         limits = self._limits
         if self._shares is not None:
-            today = self._today()
-            return limits.day_pages is not None and today >= self._shares.granted(f"day:{self._stats['today']}")
+            self._today()
+            is_spent = self._shares.is_spent
+            return limits.day_pages is not None and is_spent(f"day:{self._stats['today']}") and not is_spent(_WHOLE)
         is_whole_left = limits.pages is None or self._stats["fetched"] < limits.pages
         return is_whole_left and limits.day_pages is not None and self._today() >= limits.day_pages
 

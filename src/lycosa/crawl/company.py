@@ -38,6 +38,7 @@ from lycosa.crawl.shares import Shares
 from lycosa.ports import Clock, Exchange, Store
 
 _MOST_UNWRITTEN = 2_000  # parcels that a shard was sent and has not acknowledged
+_PUMPED_BYTES = 4 << 20  # what a shard is sent at once; then it is seen whether it takes it
 
 
 class Seat(NamedTuple):
@@ -95,11 +96,13 @@ class Company:
     async def pump(self) -> None:
         """Send what waits in the outbox, as much as others can take."""
         for shard in self._others:
-            while self._exchange.is_near(shard) and self.outbox.waits_for(shard) < _MOST_UNWRITTEN:
+            left = _PUMPED_BYTES
+            while left > 0 and self._exchange.is_near(shard) and self.outbox.waits_for(shard) < _MOST_UNWRITTEN:
                 links = self.outbox.take(shard)
                 if links is None:
                     break
                 self._exchange.tell(shard, links)
+                left -= sum(map(len, links.parcels))
 
     # -- listening -----------------------------------------------------------------------------------------------------
 
@@ -158,6 +161,8 @@ class Company:
     def _take_links(self, shard: int, links: Links) -> None:
         assert self._inbox is not None
         assert self._loop is not None
+        if self._loop.has_failed:
+            return  # what we hold for known may not be written: to acknowledge it could lose it
         claimed = self._inbox.take([read_parcel(each) for each in links.parcels], self._clock.now())
         self._exchange.tell(shard, Written(links.last))
         for content_hash in claimed:

@@ -142,8 +142,8 @@ class Copies:
             self.settle(content_hash)
 
     def _begin(self, content_hash: bytes, keeps: bool, shard: int) -> None:
-        if not keeps or len(self._pending) >= _MOST_PENDING:
-            return
+        if not keeps or len(self._pending) >= _MOST_PENDING or content_hash in self._pending:
+            return  # others may wait for the one that is there
         waiting = self._pending[content_hash] = _Pending(shard)
         loop = asyncio.get_running_loop()
         waiting.timer = loop.call_later(PATIENCE_S, self._expire, content_hash, waiting)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from lycosa.crawl.claims import Claim, Claims
+from lycosa.crawl.claims import Claim, Claims, read_claim
+from lycosa.crawl.messages import Parcel
 from lycosa.crawl.rows import FORMAT, HostRow, UrlRow, pack, unpack
 from lycosa.kit.keys import KeyRange, host_key
 from lycosa.ports import Change, Store
@@ -80,6 +81,21 @@ def finished() -> Change:
 
 def blocked_hosts(store: Store) -> list[str]:
     return (store.get("meta", HOSTS) or b"").decode().split()
+
+
+def without(target: Target, parcel: Parcel, is_doomed: Callable[[Claim], bool]) -> Parcel:
+    """What is on its way between shards, without what is forgotten and claims on bodies that go with it."""
+
+    def is_kept(change: Change) -> bool:
+        claim = read_claim(change[2]) if change[0] == "content" else None
+        return claim is None or not (is_doomed(claim) or target.covers(claim.page or claim.url))
+
+    return Parcel(
+        [each for each in parcel.urls if not target.covers(each.url)],
+        [each for each in parcel.rows if is_kept(each)],
+        [each for each in parcel.answers if not target.host or host_of(f"{each.origin}/") != target.host],
+        parcel.lost,
+    )
 
 
 class Forgetting:

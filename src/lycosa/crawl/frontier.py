@@ -259,6 +259,13 @@ class Frontier:
             times.append(int.from_bytes(due[0][:8], "big") / 1000)
         return min(times, default=None)
 
+    def has_ready(self, until: float) -> bool:
+        """May `lease` have something by then? Of hosts that are not at hand nobody knows."""
+        if self._line.has_room:
+            return True
+        ready_at = self.next_ready()
+        return ready_at is not None and ready_at <= until
+
     def _lease_of(self, active: Active, now: float, changes: list[Change]) -> Lease | None:
         """A lease on this host, or None after arranging for what has to happen first."""
         lease: Lease | None = None
@@ -308,6 +315,8 @@ class Frontier:
             return None
         if not matcher.allows(target_of(url)):
             self._close(active, key, row, "forbidden", "robots", changes)
+        elif is_parked_by(self._crawl_delay_of(host, matcher.crawl_delay_s)):
+            self._close(active, key, row, "parked", LONG_DELAY, changes)
         elif (used_up := self._budget.hold(host)) == WAIT:
             self._line.push(active, now + _GLANCE_S)  # pages under way hold the last places, and may not need them
         elif used_up is not None:
@@ -315,8 +324,6 @@ class Frontier:
         else:
             return Lease(host, url, "page", origin, key, now, row)
         return None
-        elif is_parked_by(self._crawl_delay_of(host, matcher.crawl_delay_s)):
-            self._close(active, key, row, "parked", LONG_DELAY, changes)
 
     def _close(self, active: Active, key: bytes, row: UrlRow, outcome: str, reason: str, changes: list[Change]) -> None:
         """Settle a URL that is not to be requested."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 
-from lycosa.crawl.claims import Claims
+from lycosa.crawl.claims import Claim, Claims, read_claim
 from lycosa.crawl.lease import JOINED, Candidate, Effect
 from lycosa.crawl.messages import Parcel
 from lycosa.crawl.outbox import own_parcels
 from lycosa.model import Reply
 from lycosa.ports import Change, Store
 from lycosa.web.url import host_of
+
+_OWN_AT_ONCE = 100  # parcels
 
 Offer = Callable[[Iterable[Candidate], float, Iterable[Change]], int]
 JudgeRules = Callable[[str, Reply, float], Effect]
@@ -35,7 +38,7 @@ class Inbox:
             for change in parcel.rows:
                 self._take_row(change, changes, claimed)
             for lost in parcel.lost:
-                claim = self._claims.first_with(lost.content_hash)
+                claim = self._claim_on(lost.content_hash, changes)
                 if claim is not None and (claim.file, claim.offset) == (lost.file, lost.offset):
                     changes.append(("content", lost.content_hash, None))
             for answer in parcel.answers:
@@ -51,8 +54,16 @@ class Inbox:
 
     def take_own(self, own: int, now: float) -> None:
         """Take in what a new division of the hosts has left for this shard, addressed to itself."""
-        for key, parcel in list(own_parcels(self._store, own)):
-            self.take([parcel], now, [("outbox", key, None)])
+        while some := list(islice(own_parcels(self._store, own), _OWN_AT_ONCE)):
+            for key, parcel in some:
+                self.take([parcel], now, [("outbox", key, None)])
+
+    def _claim_on(self, content_hash: bytes, changes: list[Change]) -> Claim | None:
+        """Who was first with a body, as it will be after these changes."""
+        for family, key, value in reversed(changes):
+            if family == "content" and key == content_hash:
+                return read_claim(value)
+        return self._claims.first_with(content_hash)
 
     def _take_row(self, change: Change, changes: list[Change], claimed: list[bytes]) -> None:
         family, key, value = change

@@ -127,10 +127,20 @@ class Loop:
         """Is there nothing to do here, for now?"""
         return not self._visits and self._idle_s() is None
 
+    @property
+    def has_work(self) -> bool:
+        """Is there anything that could be fetched soon, were there no limit of pages?"""
+        return self.frontier.has_ready(self._clock.now() + PATIENCE_S)
+
     def give_up(self, obstacle: Exception) -> None:
         """As `stop`, but `run` then raises: there is a reason why it cannot go on."""
-        self._obstacle = obstacle
+        self._obstacle = self._obstacle or obstacle
         self.stop()
+
+    @property
+    def has_failed(self) -> bool:
+        """Will `run` raise? Then what was to be written may not be, and is not to be relied on."""
+        return self._obstacle is not None or self._failure is not None
 
     async def run(self) -> Ended:
         try:
@@ -163,9 +173,10 @@ class Loop:
     def _start_visits(self) -> None:
         if self._stopping or self._failure is not None or self.allowance.is_too_fast():
             return
-        if self._others is not None and self.frontier.has_queued:
-            self.allowance.stock_up(len(self._visits))
-        most = min(self._slots - len(self._visits), self.allowance.pages_left(len(self._visits)))
+        under_way = len(self._visits)
+        if self._others is not None and self.allowance.pages_left(under_way) <= 0 and self.has_work:
+            self.allowance.stock_up(under_way)
+        most = min(self._slots - under_way, self.allowance.pages_left(under_way))
         for lease in self.frontier.leases(self._clock.now(), most) if most > 0 else ():
             visit = asyncio.create_task(self._visit(lease))
             self._visits.add(visit)
@@ -202,7 +213,7 @@ class Loop:
             raise self._obstacle
         if self._stopping or self.allowance.is_day_over():
             return "stopped"
-        if not self.allowance.is_used_up() and self.allowance.pages_left(0) > 0:
+        if not self.allowance.is_used_up():
             self.frontier.park("waiting")  # all that is left would keep us waiting too long
         return "finished"
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 
 import msgspec
 
@@ -28,7 +27,7 @@ from lycosa.web.url import host_of
 Away = tuple[bytes, Candidate]  # a URL of another shard, with its key
 _KEPT_S = 60.0  # how long a parcel that has arrived is kept: see above
 _DROPPED_AT_ONCE = 100
-_IN_MEMORY = 2_000  # parcels of a receiver; the others are read again from disk
+_IN_MEMORY, _IN_MEMORY_BYTES = 2_000, 8 << 20  # parcels of a receiver; the others are read again from disk
 _BATCH_BYTES = 256 << 10
 _BATCH_PARCELS = 500
 _encode = msgspec.msgpack.Encoder().encode
@@ -50,7 +49,8 @@ class _Pile:
         self.last = max((number for number, _ in self._on_disk(self.acked)), default=self.acked)  # the newest
         self.sent = self._dropped = self._droppable = self.acked
         self._arrived: deque[tuple[float, int]] = deque()  # when, and up to which number
-        self._fresh: deque[tuple[int, bytes]] = deque()  # all after `sent`, unless they are only on disk
+        self._fresh: deque[tuple[int, bytes]] = deque()  # those after `sent`; the last of them may be only on disk
+        self._fresh_bytes = 0
 
     def _on_disk(self, after: int) -> Iterator[tuple[int, bytes]]:
         start, end = self._key(after + 1), self._prefix + b"\xff" * 9
@@ -62,22 +62,40 @@ class _Pile:
     def add(self, parcel: Parcel) -> Change:
         self.last += 1
         value = _encode(parcel)
-        if self.last - self.sent - 1 == len(self._fresh) and len(self._fresh) < _IN_MEMORY:
-            self._fresh.append((self.last, value))
+        if self.last - self.sent - 1 == len(self._fresh) and self._has_room:
+            self._keep(self.last, value)
         return ("outbox", self._key(self.last), value)
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._fresh) < _IN_MEMORY and self._fresh_bytes < _IN_MEMORY_BYTES
+
+    def _keep(self, number: int, value: bytes) -> None:
+        self._fresh.append((number, value))
+        self._fresh_bytes += len(value)
+
+    def _read(self) -> None:
+        """Bring what follows `sent` into memory, as much as there is room for."""
+        self._fresh.clear()
+        self._fresh_bytes = 0
+        for number, value in self._on_disk(self.sent):
+            self._keep(number, value)
+            if not self._has_room:
+                break
 
     def take(self) -> Links | None:
         """The next parcels to send, if there are any."""
         if self.sent >= self.last:
             return None
         if not self._fresh or self._fresh[0][0] != self.sent + 1:
-            self._fresh = deque(islice(self._on_disk(self.sent), _IN_MEMORY))
+            self._read()
             if not self._fresh:  # in the batch that is about to be written
                 return None
         values: list[msgspec.Raw] = []
         size = 0
         while self._fresh and size < _BATCH_BYTES and len(values) < _BATCH_PARCELS:
             self.sent, value = self._fresh.popleft()
+            self._fresh_bytes -= len(value)
             values.append(msgspec.Raw(value))
             size += len(value)
         return Links(self.sent, values)
@@ -104,6 +122,7 @@ class _Pile:
     def send_again(self) -> None:
         self.sent = self.acked
         self._fresh.clear()
+        self._fresh_bytes = 0
 
 
 class Outbox:
@@ -207,6 +226,17 @@ class Outbox:
     @property
     def posted(self) -> int:
         return sum(pile.last for pile in self._piles.values())
+
+
+def rewritten(store: Store, change: Callable[[Parcel], Parcel]) -> list[Change]:
+    """The changes that make every parcel in a store's outbox, arrived or not, what `change` makes of it."""
+    changes: list[Change] = []
+    for key, value in store.scan("outbox"):
+        before = _decode(value)
+        after = change(before)
+        if after != before:
+            changes.append(("outbox", key, _encode(after)))
+    return changes
 
 
 def own_parcels(store: Store, own: int) -> Iterator[tuple[bytes, Parcel]]:

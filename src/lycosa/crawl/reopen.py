@@ -7,7 +7,7 @@ old one are looked for, once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -15,12 +15,12 @@ from lycosa.crawl.frontier import Frontier
 from lycosa.crawl.rows import UrlRow, unpack
 from lycosa.ports import Store
 
-_NOTED = b"budgets"
+BUDGETS = b"budgets"  # in `meta`: those in force, as JSON
 
 
 def reopen(store: Store, frontier: Frontier, budgets: Mapping[str, int | None]) -> int:
     """`budgets` are pages by the reason that refuses more, None for no limit. How many URLs are queued again."""
-    noted = store.get("meta", _NOTED)
+    noted = store.get("meta", BUDGETS)
     before = msgspec.json.decode(noted, type=dict[str, int | None]) if noted is not None else dict(budgets)
     larger = {name for name, pages in budgets.items() if _most(pages) > _most(before.get(name, pages))}
     rows = ((key, unpack(value, UrlRow)) for key, value in store.scan("urls")) if larger else ()
@@ -29,8 +29,17 @@ def reopen(store: Store, frontier: Frontier, budgets: Mapping[str, int | None]) 
         frontier.stats["refused"] -= 1
         frontier.stats[f"refused:{row.reason}"] -= 1
         frontier.queue_again(key, row, [])
-    store.write([("meta", _NOTED, msgspec.json.encode(dict(budgets)))])
+    store.write([("meta", BUDGETS, msgspec.json.encode(dict(budgets)))])
     return len(refused)
+
+
+def least_of(noted: Iterable[bytes]) -> bytes:
+    """What several stores have noted as one: the smaller budgets, so that a larger one is not overlooked."""
+    least: dict[str, int | None] = {}
+    for each in noted:
+        for name, pages in msgspec.json.decode(each, type=dict[str, int | None]).items():
+            least[name] = min(pages, least.get(name, pages), key=_most)
+    return msgspec.json.encode(least)
 
 
 def _most(pages: int | None) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lycosa.crawl.messages import GiveBack, Grant
@@ -100,17 +100,17 @@ class Shares:
             await _settled(asked)
         return name not in self._spent
 
-    async def give_back(self, name: str, used: int) -> None:
-        """Let others have what is left here. First it is gone here, then it is there."""
+    def give_back(self, name: str, used: int) -> Awaitable[None]:
+        """Let others have what is left here. It is gone here at once; what is returned ends when it is there."""
         left = self.granted(name) - used
-        if left <= 0 or name in self._asked:
-            return
-        self._set(name, used)
         owner = self._owner(name)
+        if left <= 0 or name in self._asked:
+            return asyncio.sleep(0)
+        self._set(name, used)
         if owner == self._own:
             self.ledger.take_back(name, left)
-        else:
-            await _settled(self._exchange.ask(owner, GiveBack(name, left)))
+            return asyncio.sleep(0)
+        return _settled(self._exchange.ask(owner, GiveBack(name, left)))
 
     def _owner(self, name: str) -> int:
         return owner_of(host_key(name), self._shards)
