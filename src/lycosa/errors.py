@@ -14,10 +14,15 @@ each message is one sentence that names the remedy.
     ├── RowBroken                  crawl.rows: written by a newer version, or damaged
     ├── WriteFailed                backends.warc: the disk is full, say; what was appended before is whole
     ├── Unreadable                 backends.warc_read: a record that is not there or not whole
+    ├── CannotErase                backends.warc_erase: the record of a page to be forgotten
+    ├── JournalTrouble             backends.journal: the rows on their way into tables
     ├── TableTrouble               backends.parquet
+    ├── IndexTrouble, IndexBusy    backends.tantivy_index: damaged, say; another process writes it
     ├── ArraysBroken               backends.array_file: damaged, or of another version
     ├── RankingFailed              cli.rank: the disk is full, say
     ├── LayoutBroken               backends.layout: how many shards there are cannot be told
+    ├── NobodyThere                backends.control: no crawl runs in a directory
+    ├── DnsError and below         sim.resolver: what a made-up name server says
     ├── PeerAway                   ports: another shard does not answer
     └── ShardsDie                  supervisor: a process dies whenever it is started
 """

@@ -59,17 +59,6 @@ def test_a_scan_is_in_order_and_ends_before_its_end(store: Store) -> None:
     assert [key for key, _ in store.scan("queue", b"\x06")] == [b"\xff"]
 
 
-@pytest.mark.parametrize("store", ["memory", "rocks"], indirect=True)
-def test_a_range_of_keys_is_deleted_at_once(store: MemoryStore | RocksStore) -> None:
-    store.write([("near", bytes([number]), b"") for number in range(10)])
-    store.delete_range("near", b"\x02", b"\x08")
-    store.delete_range("near", b"\x09", b"\x09")
-    store.delete_range("near", b"\x05", b"\x01")
-    assert [key[0] for key, _ in store.scan("near")] == [0, 1, 8, 9]
-    store.write([("near", b"\x03", b"again")])
-    assert store.get("near", b"\x03") == b"again"
-
-
 _CHANGES = st.lists(
     st.tuples(st.sampled_from(["urls", "queue"]), st.binary(max_size=3), st.none() | st.binary(max_size=3)), max_size=30
 )

@@ -25,6 +25,7 @@ from lycosa.crawl.lease import Candidate
 from lycosa.crawl.rows import UrlRow, unpack
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import EPOCH, Seen, added_to_log
+from lycosa.kit.recent import Recent
 from lycosa.ports import Place
 
 is_compiled = pytest.mark.skipif(notes.native is None, reason="lycosa.native was not compiled here")
@@ -455,9 +456,9 @@ def test_a_url_whose_row_could_not_be_written_is_not_noted(directory: Path) -> N
     with pytest.raises(OSError, match="full"):
         frontier.offer(urls, 0.0)
     store.is_refusing = False
-    frontier._seen.recent.clear()  # they were met lately: another day they are not
+    frontier._seen.recent = Recent(1_000)  # they were met lately: another day they are not
     assert frontier.offer(urls[5:], 0.0) == 5
-    frontier._seen.recent.clear()
+    frontier._seen.recent = Recent(1_000)
     assert frontier.offer(urls, 0.0) == 5
     noted.close()
 
@@ -476,7 +477,7 @@ def test_known_urls_are_told_by_notes_without_their_rows_and_noted_again_if_they
     frontier, noted = open_frontier(store, directory)
     frontier.offer(urls, 0.0)
     for expected in (0, 10, 0):
-        frontier._seen.recent.clear()
+        frontier._seen.recent = Recent(1_000)
         asked.clear()
         assert frontier.offer(urls, 0.0) == 0
         assert len(asked) == expected

@@ -51,13 +51,6 @@ def test_nearly_all_are_remembered_at_half_of_what_there_is_room_for() -> None:
     assert len(met.unmet(texts)) < 200
 
 
-def test_it_can_be_told_to_forget(make: Make) -> None:
-    met = make(10)
-    met.meet(["a"])
-    met.clear()
-    assert met.unmet(["a"]) == {"a"}
-
-
 def test_least_room_is_for_one(make: Make) -> None:
     met = make(0)
     assert met.meet(["a", "b"]) == [False, False]

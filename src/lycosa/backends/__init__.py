@@ -1,1 +1,1 @@
-"""One technology each, never each other."""
+"""One technology each. A file knows others only of its own technology, and those that all use: `layout`, `durable`."""

@@ -40,9 +40,6 @@ class MemoryStore:
                     insort(keys, key)
                 values[key] = value
 
-    def delete_range(self, family: str, start: bytes, end: bytes) -> None:
-        self.write([(family, key, None) for key, _ in self.scan(family, start, end)])
-
     def sync(self) -> None:
         """Nothing outlives the process."""
 

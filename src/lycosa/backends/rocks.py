@@ -162,15 +162,6 @@ class RocksStore:
         if not batch.is_empty():
             self._commit(batch)
 
-    def delete_range(self, family: str, start: bytes, end: bytes) -> None:
-        """Delete all keys from `start` up to, not including, `end`: one entry, however many they are."""
-        if self._failure is not None:
-            self._open_again(self._failure)
-        if start < end:
-            batch = WriteBatch(raw_mode=True)
-            batch.delete_range(start, end, self._handles[family])
-            self._commit(batch)
-
     def _commit(self, batch: WriteBatch) -> None:
         try:
             self._db.write(batch)
@@ -285,8 +276,8 @@ def _options(cache: Cache, family: str) -> Options:
     # What is not at the bottom is soon merged and written again: compressing it each time is a third of that work.
     options.set_compression_type(DBCompressionType.none())
     options.set_bottommost_compression_type(DBCompressionType.lz4())
-    # Sizes are of files, and those at the bottom hold four times the rows: at the usual 10 the level above has a row for
-    # every 40, and a row at the bottom is written again with every few that come down.
+    # Sizes are of files, and those at the bottom hold four times the rows. At the usual 10 the level above has a row
+    # for every 40, and a row at the bottom is written again with every few that come down (ADR 19).
     options.set_max_bytes_for_level_multiplier(4)
     options.set_max_background_jobs(2)
     options.set_write_buffer_size(16 << 20)

@@ -4,10 +4,10 @@ A filter is a bytearray of blocks of 64 bytes: eight lanes of 64 bits. A key of 
 one bit. So a look costs one wait for memory where scattered bits cost eight, for which a filter is a tenth larger.
 Keys are hashes already; here they are only mixed.
 
-With 13 bits a key one absent key in 350 is taken for present, and each further bit takes away about a quarter of
+With 13 bits a key one absent key in 350 is taken for present, and each further bit takes away a third to a quarter of
 them. A filter past its capacity does not forget, it only says "perhaps" too often, so another is begun. Asking several
-adds up their rates; each has a bit more than the one before, so however many there come to be, together they stay
-under one in a hundred (Almeida and others, Scalable Bloom Filters, 2007). Sizes are whole numbers: the same everywhere.
+adds up their rates; each has a bit more than the one before, so however many there come to be, together they stay under
+one in a hundred (Almeida and others, Scalable Bloom Filters, 2007). Sizes are whole numbers: the same everywhere.
 """
 
 from __future__ import annotations

@@ -60,11 +60,7 @@ class Recent:
     """At most so many texts, and about the last of them."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept = self._empty()
-
-    def _empty(self) -> _Table | _Generations:
-        return _Table(self._most) if native is not None else _Generations(self._most)
+        self._kept = _Table(most) if native is not None else _Generations(most)
 
     def meet(self, texts: Iterable[str]) -> list[bool]:
         """For each whether it was met lately. All of them are, from now on."""
@@ -73,6 +69,3 @@ class Recent:
     def unmet(self, texts: Iterable[str]) -> set[str]:
         """Those that were not met lately. The others are met again by this."""
         return self._kept.unmet(texts)
-
-    def clear(self) -> None:
-        self._kept = self._empty()

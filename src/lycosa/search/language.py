@@ -1,8 +1,8 @@
 """Which language a text is in, from its script and its commonest words.
 
 The script decides where it can: Greek, Hangul, kana. Elsewhere each of the commonest words votes for the languages that
-have it, the fewer the more. A text that says too little gets the language its page claims, or none. On a documentation
-in 13 languages the table in docs/search.md says how often that is right.
+have it, the fewer the more. A text that says too little gets the language its page claims, or none. docs/search.md says
+how often that is right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What is found in an HTML page: the values that `web.html` gives to everybody else.
 
-Links and metadata are there at once. Headings and text are read from the tree when they are first asked for, since many
-a page is asked for nothing but its links; the tree is then let go, or with the page if nobody asks.
+Links and metadata are there at once. Headings and text are read when they are first asked for, since many a page is
+asked for nothing but its links: from the page again if it is plain, else from its tree, which is then let go, or with
+the page if nobody asks.
 """
 
 from __future__ import annotations
