@@ -22,7 +22,7 @@ import msgspec
 from lycosa.backends.directory_lock import locked
 from lycosa.backends.durable import sync_directory
 from lycosa.backends.journal import Journal
-from lycosa.backends.layout import FEED, REPARTITION, TABLES, note_shards, shard_name, shards_of
+from lycosa.backends.layout import FEED, READY, REPARTITION, TABLES, note_shards, shard_name, shards_of
 from lycosa.backends.parquet import SCHEMAS, list_files
 from lycosa.backends.parquet_feed import flush_feed
 from lycosa.backends.rocks import FAMILIES, RocksStore
@@ -42,7 +42,6 @@ from lycosa.kit.keys import host_key, owner_of
 from lycosa.ports import Change
 from lycosa.web.url import host_of
 
-_READY = "ready"
 _AT_ONCE = 2_000  # rows a batch
 _TOLD_S = 2.0
 _COUNTED = {"queue": "queued", "due": "delayed", "hosts": "hosts"}  # families whose rows are counted in the stats
@@ -70,8 +69,8 @@ def complete(directory: Path) -> None:
 
 def _complete(directory: Path) -> None:
     place = directory / REPARTITION
-    if (place / _READY).exists():
-        _switch(directory, int((place / _READY).read_text()))
+    if (place / READY).exists():
+        _switch(directory, int((place / READY).read_text()))
     shutil.rmtree(place, ignore_errors=True)
 
 
@@ -108,12 +107,12 @@ def _check(stores: dict[int, RocksStore]) -> None:
 
 
 def _note(place: Path, shards: int) -> None:
-    fresh = place / f".{_READY}"
+    fresh = place / f".{READY}"
     with fresh.open("w") as out:
         out.write(str(shards))
         out.flush()
         os.fsync(out.fileno())
-    fresh.rename(place / _READY)
+    fresh.rename(place / READY)
     sync_directory(place)
 
 

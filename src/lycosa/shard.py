@@ -70,8 +70,8 @@ class Shard:
                 self._begin(self._look(number))
             case Stop():
                 self._job.loop.stop()
-            case Finish():
-                self._job.loop.finish()
+            case Finish(spent):
+                self._job.loop.finish(spent)
             case Request(number, asked):
                 self._line.send(self._told(number, asked))
             case Close():
@@ -96,9 +96,10 @@ class Shard:
                     has_hope = await self._even_out()
             except TimeoutError:  # whoever keeps the budget hangs: that is no reason for us to be silent
                 has_hope = True
-        is_idle = job.loop.is_idle and not has_hope and company.outbox.unwritten == 0
+        allowance = job.loop.allowance
+        is_idle = job.loop.is_idle and not has_hope and not allowance.is_asking() and company.outbox.unwritten == 0
         activity = job.stats["requests"] + company.received + company.outbox.posted
-        self._line.send(Sight(number, is_idle, activity, dict(job.stats), job.active_hosts))
+        self._line.send(Sight(number, is_idle, activity, dict(job.stats), job.active_hosts, allowance.spent()))
 
     async def _even_out(self) -> bool:
         """With nothing to do: ask for more of a budget if nothing else is missing, else let others have what is left of

@@ -22,7 +22,7 @@ from lycosa import config
 from lycosa.backends import warc_check
 from lycosa.backends.control import ControlServer
 from lycosa.backends.directory_lock import locked
-from lycosa.backends.layout import WARCS, note_shards, shard_name, shards_of, warc_prefix
+from lycosa.backends.layout import WARCS, check_whole, note_shards, shard_name, shards_of, warc_prefix
 from lycosa.backends.orders import (
     Close,
     Failed,
@@ -111,15 +111,18 @@ class Supervisor:
         self._asked: dict[int, asyncio.Future[Told]] = {}
         self._round = 0
         self._last_round: list[int] | None = None
+        self._spent: list[str] = []  # budgets, when the crawl is finishing
         self._stirred = asyncio.Event()
         self.active_hosts = 0
         self.remember(Counter(), 0.0)
 
     def __enter__(self) -> Self:
-        self._lock.enter_context(locked(self.directory))
-        if shards_of(self.directory) not in (0, len(self._shards)):
-            self._lock.close()
-            raise StoreBusy(f"{self.directory} was divided anew by another process: run the same command again")
+        with contextlib.ExitStack() as locking:
+            locking.enter_context(locked(self.directory))
+            check_whole(self.directory)
+            if shards_of(self.directory) not in (0, len(self._shards)):
+                raise StoreBusy(f"{self.directory} was divided anew by another process: run the same command again")
+            self._lock = locking.pop_all()
         # What modules of the user have opened is not to be had twice: with those, every shard loads its own.
         births = bear(len(self._shards), may_copy=not self.settings.crawl.processors)
         for shard, birth in zip(self._shards, births, strict=True):
@@ -240,7 +243,7 @@ class Supervisor:
         if self._phase == "stopping":
             line.send(Stop())
         elif self._phase == "finishing":
-            line.send(Finish())
+            line.send(Finish(self._spent))
         try:
             while (report := await line.receive()) is not None:
                 self._take(shard, report)
@@ -287,7 +290,9 @@ class Supervisor:
             self._end_silent()
             if self._phase == "crawling" and self._is_quiet():
                 self._phase = "finishing"
-                self._send_all(Finish())
+                sights = [shard.sight for shard in self._shards if shard.sight is not None]
+                self._spent = sorted({name for sight in sights for name in sight.spent})
+                self._send_all(Finish(self._spent))
             await asyncio.sleep(_ROUND_S if self._last_round is None else _QUIET_ROUND_S)
 
     async def _sights(self) -> None:

@@ -22,7 +22,18 @@ from lycosa.backends.directory_lock import locked
 from lycosa.backends.dns import Resolver
 from lycosa.backends.http import CurlFetcher, write_agent
 from lycosa.backends.journal import Journal
-from lycosa.backends.layout import FEED, NOTES, RECORDS, SHARD, TABLES, WARCS, shard_name, shards_of, warc_prefix
+from lycosa.backends.layout import (
+    FEED,
+    NOTES,
+    RECORDS,
+    SHARD,
+    TABLES,
+    WARCS,
+    check_whole,
+    shard_name,
+    shards_of,
+    warc_prefix,
+)
 from lycosa.backends.notes import NoteFiles
 from lycosa.backends.open_files import allow_many_open_files
 from lycosa.backends.parquet import ParquetTables
@@ -392,6 +403,7 @@ class Crawl:
 
 
 def _check_undivided(directory: Path) -> None:
+    check_whole(directory)
     if shards_of(directory) > 1:
         raise BadInput(
             f"the crawl in {directory} is divided over {shards_of(directory)} processes: go on with lycosa crawl, "

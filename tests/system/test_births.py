@@ -128,7 +128,8 @@ def test_a_shard_has_nothing_of_its_supervisor_but_one_socket_and_standard_error
                 opened = opened_by(shard)
                 assert opened[0] == opened[1] == os.devnull
                 assert opened[2] == opened_by(process.pid)[2]
-                assert not any("supervisor.lock" in name for name in opened.values())
+                assert not any(name.endswith("/.lock") for name in opened.values())
+                assert any(name.endswith("/.lock") for name in opened_by(process.pid).values())
                 assert all(blocked_in(shard) >> sign - 1 & 1 for sign in (signal.SIGINT, signal.SIGTERM))
             everybody = [sockets_of(pid) for pid in (process.pid, *shards)]
             assert sum(map(len, everybody)) == len(set.union(*everybody))

@@ -340,7 +340,8 @@ async def kill_newest(pid: int) -> None:
     while True:
         for shard in shards_of(pid):
             if shard != kept:
-                os.kill(shard, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # somebody has noticed its end already
+                    os.kill(shard, signal.SIGKILL)
         await asyncio.sleep(0.01)
 
 

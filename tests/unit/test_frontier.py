@@ -135,6 +135,7 @@ def test_a_host_that_wants_more_than_five_minutes_is_left_alone(
     if not is_asked:
         rows = [unpack(value, UrlRow) for _, value in store.scan("urls")]
         assert {(row.state, row.outcome, row.reason) for row in rows} == {("parked", "", "robots.delay")}
+        assert {row.queue_key for row in rows} == {b""}
         assert frontier.next_ready() is None
 
 
@@ -154,6 +155,9 @@ def test_at_the_end_a_long_crawl_delay_is_the_reason(store: MemoryStore) -> None
     set_rules(store, rules, "http://a", b"User-agent: *\nCrawl-delay: 900")
     allow(store, rules, "http://b")
     frontier.offer([Candidate("http://a/x", 1), Candidate("http://b/x", 1)], 0.0)
+    slow = frontier.host("a")
+    slow.crawl_delay_s = 900.0
+    store.write(frontier.retimed(slow))
     assert frontier.park("waiting") == 2
     rows = [unpack(value, UrlRow) for _, value in store.scan("urls")]
     assert {(row.url, row.reason) for row in rows} == {("http://a/x", "robots.delay"), ("http://b/x", "waiting")}
@@ -256,6 +260,27 @@ def test_what_still_waits_when_a_crawl_ends_is_parked_with_a_reason(store: Memor
     assert {(row.state, row.reason) for row in rows} == {("parked", "waiting")}
     assert frontier.lease(1e9) is None
     assert (frontier.stats["queued"], frontier.stats["parked"]) == (0, 3)
+
+
+def test_memory_full_of_hosts_that_wait_for_long_hides_nobody_in_line(store: MemoryStore) -> None:
+    frontier, rules = open_frontier(store, capacity=3)
+    names = [f"slow{number}" for number in range(3)] + ["ready"]
+    allow(store, rules, *(f"http://{name}" for name in names))
+    for name in names:
+        frontier.offer([Candidate(f"http://{name}/", 0)], 0.0)
+    for name in names[:3]:
+        host = frontier.host(name)
+        host.ready_at = 5_000.0
+        store.write(frontier.retimed(host))
+    frontier._line.activate(10.0)
+    assert frontier.active_hosts == 3
+    assert frontier.has_ready(10.0 + 120.0)  # although all that are in memory wait for longer
+    lease = frontier.lease(11.0)
+    assert lease is not None
+    assert lease.host == "ready"
+    settle(frontier, lease, 12.0)
+    assert frontier.lease(20.0) is None
+    assert not frontier.has_ready(20.0 + 120.0)
 
 
 def test_hosts_that_cannot_be_asked_for_long_give_their_place_to_others() -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from lycosa.backends.directory_lock import locked
-from lycosa.backends.layout import note_shards, shard_name, shards_of, stores_of
+from lycosa.backends.layout import check_whole, note_shards, shard_name, shards_of, stores_of
 from lycosa.backends.rocks import RocksStore, StoreBusy
 from lycosa.backends.sharded import ShardedStore
 from lycosa.crawl.budget import PageBudget
@@ -23,6 +23,7 @@ from lycosa.crawl.reopen import least_of
 from lycosa.crawl.rows import read_counts
 from lycosa.crawl.rules import Rules
 from lycosa.crawl.seen import Seen
+from lycosa.errors import BadInput
 from lycosa.kit.keys import host_key, owner_of
 from lycosa.repartition import complete, repartition
 from lycosa.web.url import host_of
@@ -169,7 +170,10 @@ def test_a_division_that_was_killed_in_its_last_step_is_ended_whatever_number_is
         shutil.move(path, place / path.name)
     (place / "ready").write_text("3")
     (directory / shard_name(0)).rename(place / f"old-{shard_name(0)}")
+    with pytest.raises(BadInput, match="divided anew"):
+        check_whole(directory)
     complete(directory)
+    check_whole(directory)
     assert shards_of(directory) == 3
     assert contents(directory) == before
 

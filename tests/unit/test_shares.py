@@ -91,6 +91,38 @@ def test_what_is_left_of_several_budgets_is_given_back_at_one_moment() -> None:
     asyncio.run(run())
 
 
+def test_a_shard_that_never_asked_is_told_that_a_budget_is_used_up() -> None:
+    async def run() -> None:
+        members = await pair()
+        one, other = (
+            Allowance(Limits(pages=2, day_pages=9), Counter[str](), lambda: 86_400.0 * 3, each.shares)
+            for each in members
+        )
+        while await members[0].shares.want_again("crawl", 2):
+            pass
+        assert (one.spent(), other.spent()) == (["crawl"], [])
+        assert not other.is_used_up()
+        other.note_spent(one.spent())
+        assert other.is_used_up()
+        assert not other.is_day_over()
+
+    asyncio.run(run())
+
+
+def test_what_is_on_its_way_counts_as_asked_for() -> None:
+    async def run() -> None:
+        members = await pair()
+        names = [f"n{number}" for number in range(10)]
+        name = next(each for each in names if members[0].shares._owner(each) == 1)
+        assert not members[0].shares.is_asking(name)
+        members[0].shares.want(name, 10)
+        assert members[0].shares.is_asking(name)
+        assert await members[0].shares.want_again(name, 10)
+        assert not members[0].shares.is_asking(name)
+
+    asyncio.run(run())
+
+
 def test_a_day_is_over_when_the_owner_has_no_more_of_it_and_not_when_nothing_is_held() -> None:
     async def run() -> None:
         members = await pair()

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lycosa.backends.rocks import StoreBusy, StoreDenied
+from lycosa.errors import DiskFull, is_disk_full
 
 _LOCK = ".lock"
 
@@ -22,12 +23,7 @@ _LOCK = ".lock"
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """The directory is ours; StoreBusy if it is somebody else's. It ends with our process, whatever happens."""
-    try:
-        fd = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        raise StoreDenied(
-            f"{directory} cannot be read and written: change its permissions or name another directory"
-        ) from None
+    fd, owner = _open(directory), os.getpid()
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,4 +31,19 @@ def locked(directory: Path) -> Iterator[None]:
             raise StoreBusy(f"{directory} is in use by another crawl: wait for it or stop it first") from None
         yield
     finally:
+        if (
+            os.getpid() == owner
+        ):  # a process that was forked meanwhile has it too: let go for both, but not for its sake
+            fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
+
+
+def _open(directory: Path) -> int:
+    try:
+        return os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if is_disk_full(error):
+            raise DiskFull(f"the disk that holds {directory} is full: free some space, nothing is lost") from error
+        raise StoreDenied(
+            f"{directory} cannot be read and written: change its permissions or name another directory"
+        ) from None

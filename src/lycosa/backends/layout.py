@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from lycosa.backends.durable import sync_directory
-from lycosa.errors import LycosaError
+from lycosa.errors import BadInput, LycosaError
 
 SHARD, WARCS, TABLES, FEED, RECORDS, RANKS = "shard-00", "warc", "tables", "feed", "records", "ranks"
 NOTES = "notes"  # within the store of a shard: they are of this store and no other
-REPARTITION = ".repartition"  # where a crawl is divided anew
+REPARTITION, READY = ".repartition", "ready"  # where a crawl is divided anew, and what says that all is copied
 _FILE = "shards.json"
 _FORMAT = 1
 
@@ -49,6 +49,12 @@ def shards_of(directory: Path) -> int:
     if noted.format > _FORMAT or noted.shards < 1:
         raise LayoutBroken(f"{directory / _FILE} was written by a newer version of Lycosa: use that version")
     return noted.shards
+
+
+def check_whole(directory: Path) -> None:
+    """BadInput while a crawl is between two divisions: what is in its place then may be of either."""
+    if (directory / REPARTITION / READY).exists():
+        raise BadInput(f"{directory} was being divided anew and did not come to the end: run lycosa crawl there first")
 
 
 def stores_of(directory: Path) -> list[Path]:

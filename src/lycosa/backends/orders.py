@@ -42,7 +42,9 @@ class Stop(msgspec.Struct, array_like=True, tag="stop"):
 
 
 class Finish(msgspec.Struct, array_like=True, tag="finish"):
-    """Nobody has anything left to do."""
+    """Nobody has anything left to do; these budgets are used up."""
+
+    spent: list[str] = []
 
 
 class Close(msgspec.Struct, array_like=True, tag="close"):
@@ -65,6 +67,7 @@ class Sight(msgspec.Struct, array_like=True, tag="sight"):
     activity: int  # changes with everything that is begun, sent or received
     stats: dict[str, int]
     active: int
+    spent: list[str] = []  # budgets of which their owner had nothing left
 
 
 class Told(msgspec.Struct, array_like=True, tag="told"):

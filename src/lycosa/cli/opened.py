@@ -21,7 +21,7 @@ import click
 from lycosa import config
 from lycosa.backends.directory_lock import locked
 from lycosa.backends.journal import read_journal
-from lycosa.backends.layout import FEED, REPARTITION, SHARD, TABLES, WARCS, stores_of
+from lycosa.backends.layout import FEED, SHARD, TABLES, WARCS, check_whole, stores_of
 from lycosa.backends.parquet import TableFile, list_files, read_unix
 from lycosa.backends.rocks import RocksStore, is_in_use
 from lycosa.backends.sharded import ShardedStore
@@ -140,10 +140,9 @@ def opened(directory: Path) -> Iterator[Opened]:
 
 def existing_stores(directory: Path) -> list[Path]:
     """The stores of a crawl's shards; BadInput if there is no crawl."""
+    check_whole(directory)
     if not (directory / SHARD).is_dir():
         raise BadInput(f"{directory} holds no crawl: name its directory with --dir")
-    if (directory / REPARTITION / "ready").exists():
-        raise BadInput(f"{directory} was being divided anew and did not come to the end: run lycosa crawl there first")
     return [path for path in stores_of(directory) if path.is_dir()]
 
 

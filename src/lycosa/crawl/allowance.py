@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -64,14 +65,24 @@ class Allowance:
             return self.pages_left(0) <= 0
         return any(self._shares.is_spent(name) for name, _, _ in self._accounts())
 
+    def spent(self) -> list[str]:
+        """The limits of which, as far as is known here, nothing is left for anybody."""
+        return [name for name, _, _ in self._accounts() if self._shares is not None and self._shares.is_spent(name)]
+
+    def note_spent(self, names: Iterable[str]) -> None:
+        if self._shares is not None:
+            self._shares.note_spent(names)
+
+    def is_asking(self) -> bool:
+        """Is more on its way?"""
+        return self._shares is not None and any(self._shares.is_asking(name) for name, _, _ in self._accounts())
+
     async def give_back(self) -> None:
         """With nothing to do here: let other shards have what is left."""
         if self._shares is None:
             return
         # All of it at once: while one is waited for, new visits may use up the other.
-        given = [self._shares.give_back(name, used) for name, _, used in self._accounts()]
-        for each in given:
-            await each
+        await asyncio.gather(*[self._shares.give_back(name, used) for name, _, used in self._accounts()])
 
     async def want_again(self) -> bool:
         """With nothing granted and work left: has another shard given anything back?"""

@@ -152,7 +152,7 @@ class Forgetting:
         self.changes.append(("meta", b"stats", msgspec.msgpack.encode(dict(self._stats))))
 
     def _unqueue(self, key: bytes, row: UrlRow) -> None:
-        if row.queue_key:
+        if row.queue_key and row.state == "queued":
             self.changes.append(("queue", row.queue_key, None))
             self._stats["queued"] -= 1
             host_at = key[:8]

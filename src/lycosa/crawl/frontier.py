@@ -332,7 +332,8 @@ class Frontier:
             row.state = "parked"
         else:
             row.state, row.outcome = "dropped", outcome
-        changes += [("urls", key, pack(row)), ("queue", row.queue_key, None)]
+        place, row.queue_key = row.queue_key, b""
+        changes += [("urls", key, pack(row)), ("queue", place, None)]
         active.buffer.popleft()
         active.row.queued -= 1
         self.stats["queued"] -= 1
@@ -435,7 +436,9 @@ class Frontier:
 
     def park(self, reason: str) -> int:
         """Take all that still waits out of the queues, for a crawl that ends without it; how much may be had later."""
-        return Park(self._store, self._rules, self._line, self.stats, self._bookkeeping).all(reason)
+        return Park(self._store, self._rules, self._line, self.stats, self._bookkeeping, self._crawl_delay_of).all(
+            reason
+        )
 
     def host(self, name: str) -> HostRow:
         """The row of a host, live if it is active: its clock is set by changing it before `settle`."""
@@ -468,10 +471,6 @@ class Frontier:
 
     def _bookkeeping(self) -> list[Change]:
         return [("meta", b"stats", _encode(self.stats)), *self._turns.note()]
-
-    @property
-    def has_queued(self) -> bool:
-        return self.stats["queued"] > 0 or self.stats["delayed"] > 0
 
     @property
     def active_hosts(self) -> int:

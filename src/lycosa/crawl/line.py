@@ -141,13 +141,15 @@ class Line:
         return None
 
     def next_time(self) -> float | None:
-        """When a host may be asked, or wakes; None if there is none."""
+        """When a host may be asked or wakes, or there may be room for one in line; None if there is none."""
         while self._heap and (self._heap[0][2] not in self.active or self.active[self._heap[0][2]].is_leased):
             heapq.heappop(self._heap)
         times = [self._heap[0][0]] if self._heap else []
         asleep = next(self._store.scan("asleep"), None) if self._asleep > 0 else None
         if asleep is not None:
             times.append(int.from_bytes(asleep[0][:8], "big") / 1000)
+        if self._waiting > len(self.active) >= self._capacity:
+            times.append(self._looked_for_room_at + _GLANCE_S)
         return min(times, default=None)
 
     def retire(self, active: Active, changes: list[Change]) -> None:

@@ -113,8 +113,10 @@ class Loop:
         self._stopping = True
         self._stir.set()
 
-    def finish(self) -> None:
-        """No other shard has anything for us any more: when nothing is left to do here, it is the end."""
+    def finish(self, spent: Sequence[str] = ()) -> None:
+        """No other shard has anything for us any more: when nothing is left to do here, it is the end. `spent` are
+        budgets that are used up, which a shard without work for them cannot know."""
+        self.allowance.note_spent(spent)
         self._is_last = True
         self._stir.set()
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 
+from lycosa.crawl.lease import CrawlDelayOf
 from lycosa.crawl.line import Line
 from lycosa.crawl.rows import HostRow, UrlRow, pack, unpack
 from lycosa.crawl.rules import Rules, origin_of
@@ -22,13 +23,20 @@ _AT_ONCE = 1_000  # URLs
 
 class Park:
     def __init__(
-        self, store: Store, rules: Rules, line: Line, stats: Counter[str], bookkeeping: Callable[[], list[Change]]
+        self,
+        store: Store,
+        rules: Rules,
+        line: Line,
+        stats: Counter[str],
+        bookkeeping: Callable[[], list[Change]],
+        crawl_delay_of: CrawlDelayOf,
     ) -> None:
         self._store = store
         self._rules = rules
         self._line = line
         self._stats = stats
         self._bookkeeping = bookkeeping
+        self._crawl_delay_of = crawl_delay_of
 
     def all(self, reason: str) -> int:
         """Take all that still waits out of the queues, for a crawl that ends without it. Killed at any point, it can
@@ -49,8 +57,10 @@ class Park:
         batch = list(islice(self._store.scan("queue", key, end if end > key else None), _AT_ONCE + 1))
         changes: list[Change] = []
         stored = self._store.get("hosts", key)
-        if len(batch) <= _AT_ONCE and stored is not None:
-            host = self._line.active[key].row if key in self._line.active else unpack(stored, HostRow)
+        host = self._line.active[key].row if key in self._line.active else unpack(stored, HostRow) if stored else None
+        if host is not None and is_parked_by(self._crawl_delay_of(host.name, host.crawl_delay_s)):
+            reason = LONG_DELAY
+        if len(batch) <= _AT_ONCE and host is not None:
             if host.waiting_key:
                 changes.append(("waiting", host.waiting_key, None))
             host.waiting_key, host.queued = b"", 0
@@ -73,12 +83,8 @@ class Park:
     def _give_up(self, row: UrlRow, reason: str) -> bool:
         """Say what became of a URL that still waits at the end. Is it one that may be tried again?"""
         row.queue_key = b""
-        origin = origin_of(row.url)
-        rules = self._rules.row(origin) if row.kind == "page" else None
+        rules = self._rules.row(origin_of(row.url)) if row.kind == "page" else None
         trouble = rules.reason if rules is not None and rules.state == "closed" else ""
-        matcher = self._rules.matcher(origin) if rules is not None else None
-        if matcher is not None and is_parked_by(matcher.crawl_delay_s):
-            reason = LONG_DELAY
         if not TROUBLES.get(trouble, False):
             row.state, row.reason = "parked", trouble or row.reason or reason
             self._stats[f"parked:{row.reason}"] += 1

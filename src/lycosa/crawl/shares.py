@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from asyncio import Future
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from lycosa.crawl.messages import GiveBack, Grant
@@ -75,6 +75,12 @@ class Shares:
 
     def is_spent(self, name: str) -> bool:
         return name in self._spent
+
+    def note_spent(self, names: Iterable[str]) -> None:
+        self._spent.update(names)
+
+    def is_asking(self, name: str) -> bool:
+        return name in self._asked
 
     def want(self, name: str, total: int, host: str = "") -> bool:
         """Ask for more. Is it there already? Else `host` is looked at again when it is."""
