@@ -12,12 +12,16 @@ from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 import pyarrow.dataset as ds
 import pytest
 from small_crawl import crawl_of, done, lycosa, pages, refused, start, told, told_lines, web
 
 from lycosa.backends.rocks import RocksStore
 from lycosa.crawl.forget import Intention, Target, blocked_hosts, unfinished
+from lycosa.crawl.lease import Candidate
+from lycosa.crawl.messages import Parcel
+from lycosa.crawl.outbox import own_parcels
 from lycosa.web.url import host_of
 
 
@@ -237,3 +241,16 @@ def test_nothing_is_forgotten_without_being_asked_or_while_a_crawl_runs(crawl: P
             await process.communicate()
 
     asyncio.run(run())
+
+
+def test_what_is_on_its_way_between_shards_does_not_bring_it_back(crawl: Path) -> None:
+    host = host_of(alone(crawl)["url"])
+    parcel = Parcel([Candidate(f"http://{host}/not-met-yet", 1), Candidate("http://other.example/", 1)])
+    store = RocksStore(crawl / "shard-00")
+    store.write([("outbox", bytes(2) + (1).to_bytes(8, "big"), msgspec.msgpack.encode(parcel))])
+    store.close()
+    told("forget", host, "--yes", "--dir", crawl)
+    store = RocksStore(crawl / "shard-00", read_only=True)
+    [(_, left)] = own_parcels(store, 0)
+    store.close()
+    assert [each.url for each in left.urls] == ["http://other.example/"]

@@ -31,9 +31,7 @@ def locked(directory: Path) -> Iterator[None]:
             raise StoreBusy(f"{directory} is in use by another crawl: wait for it or stop it first") from None
         yield
     finally:
-        if (
-            os.getpid() == owner
-        ):  # a process that was forked meanwhile has it too: let go for both, but not for its sake
+        if os.getpid() == owner:  # else we were forked from it, and may not let go for both
             fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
 
