@@ -155,6 +155,7 @@ def written(directory: Path) -> Iterator[list[RocksStore]]:
     """The stores of a crawl, open for writing: not while a crawl runs."""
     existing_stores(directory)
     with locked(directory), contextlib.ExitStack() as opening:
+        check_whole(directory)  # again, now that nobody divides it
         stores: list[RocksStore] = []
         for path in stores_of(directory):  # those missing are made: rows are where they belong among all of them
             stores.append(RocksStore(path))
